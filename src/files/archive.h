@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "files/bytes.h"
+#include "tensor/dtype.h"
+#include "tensor/tensor.h"
+
+namespace mha {
+
+// One named tensor of a file. Its shape has been held against its bytes before
+// anybody sees it.
+struct Member {
+  std::string name;  // "" where the file is one bare tensor (.npy, text, [[…]])
+  DType dtype = DType::other;
+  std::string dtype_name;  // as the file spells it: "BF16", "<f4"
+  Shape shape;
+  bool fortran_order = false;
+  bool big_endian = false;
+  std::function<Bytes()> fetch;  // its elements; inflates where they are deflated
+};
+
+// A file of tensors, of whatever container, opened and validated.
+struct Archive {
+  std::string path;       // as the user gave it; begins every message
+  std::string container;  // "safetensors", "npz", "npy", "npy folder", "JSON", "text", "raw"
+  std::vector<Member> members;
+  std::map<std::string, std::string> settings;            // scalars and strings by name
+  std::map<std::string, std::vector<std::string>> lists;  // lists of strings: "tokens"
+
+  const Member* find(std::string_view name) const;
+  // Throws Error that names the nearest name and lists what there is.
+  const Member& at(std::string_view name) const;
+};
+
+// Finds the container from the content, never from the name, and validates the
+// whole of it. Throws Error that says what the content looks like where it is
+// none of ours (a Git LFS pointer, HTML, a PyTorch checkpoint, …).
+// `path` may be a folder of .npy files or "-".
+Archive open_archive(const std::string& path);
+
+// A member as T, row-major, widened or narrowed; integers and booleans become
+// numbers. Throws Error for dtype text and other.
+template <typename T>
+Tensor<T> read_tensor(const Archive& archive, const Member& member);
+
+// "w.npz: W_Q", or the path alone for a bare tensor.
+std::string where(const Archive& archive, const Member& member);
+
+// Throws Error that names the first element that is NaN or infinite:
+// "w.npz: W_Q[0, 2, 1] is nan; --allow-nonfinite lets it through".
+template <typename T>
+void require_finite(const Tensor<T>& tensor, const std::string& where);
+
+}  // namespace mha

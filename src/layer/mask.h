@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layer/settings.h"
+#include "tensor/tensor.h"
+
+namespace mha {
+
+// The four axes that every mask broadcasts to.
+struct MaskAxes {
+  std::size_t batch = 0;
+  std::size_t n_heads = 0;
+  std::size_t n_queries = 0;
+  std::size_t n_keys = 0;
+};
+
+// A mask of [batch, n_heads, n_queries, n_keys] in which any axis may be 1.
+template <typename T>
+struct BroadcastMask {
+  Tensor<T> values;  // rank 4
+};
+
+// Gives `values` its four axes:
+//   [n_keys], [batch, n_keys]        keys, for all heads and queries
+//   [n_queries, n_keys]              all heads and items
+//   [batch * n_heads, n_queries, n_keys]   item-major, as PyTorch lays it
+//   [batch, n_queries, n_keys] and four axes with 1 where it broadcasts
+// The last axis is n_keys (or 1 in four axes). A shape that could mean two
+// things (batch = n_queries > 1 with two axes; batch = batch * n_heads is none)
+// or nothing throws Error that begins with `where` and names both shapes.
+template <typename T>
+BroadcastMask<T> broadcast_mask(Tensor<T> values, const MaskAxes& axes,
+                                const std::string& where);
+
+// All that hides keys from queries or weighs them; several masks combine, and
+// what one of them hides stays hidden.
+template <typename T>
+struct Mask {
+  std::vector<BroadcastMask<std::uint8_t>> drop;  // 1: may not attend
+  std::vector<BroadcastMask<T>> add;              // added to the scaled scores
+  std::vector<std::size_t> key_lengths;           // per item; empty: all keys are real
+};
+
+// Adds to and hides from scores [rows, n_keys], which are the queries
+// [first_query, first_query + rows) of `head` of `item`; hidden ones become
+// -Inf.
+template <typename T>
+void apply_mask(const Mask<T>& mask, Causal causal, const MaskAxes& axes, std::size_t item,
+                std::size_t head, std::size_t first_query, MatrixView<T> scores) noexcept;
+
+// Whether some additive mask says "hidden" (-1000 or less) for this key.
+template <typename T>
+bool is_discouraged(const Mask<T>& mask, std::size_t item, std::size_t head, std::size_t query,
+                    std::size_t key) noexcept;
+
+}  // namespace mha

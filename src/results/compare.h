@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/sink.h"
+#include "tensor/tensor.h"
+
+namespace mha {
+
+// numpy.allclose: abs(got - expected) <= atol + rtol * abs(expected).
+// Infinities of one sign are equal, NaN equals nothing.
+struct Tolerance {
+  double atol = 1e-5;
+  double rtol = 1e-4;
+};
+
+struct WorstElement {
+  Shape index;
+  double difference = 0.0;
+  double got = 0.0;
+  double expected = 0.0;
+};
+
+// What a comparison found.
+struct Verdict {
+  std::string name;  // "y", "maps", a step
+  Shape shape;
+  std::size_t count = 0;                 // elements compared
+  std::size_t out = 0;                   // of them out of tolerance
+  std::optional<WorstElement> absolute;  // largest absolute difference
+  std::optional<WorstElement> relative;  // largest difference / abs(expected)
+  std::optional<WorstElement> first_out;
+  bool equal() const { return out == 0; }
+};
+
+// Compares a tensor with expected values as it is computed.
+template <typename T>
+class Compare final : public Sink<T> {
+ public:
+  // `expected` has the shape of the whole tensor, `heads` matrices to a batch
+  // item. The caller has checked the shape with require_shape().
+  Compare(std::string name, Tensor<T> expected, std::size_t heads, Tolerance tolerance);
+  void rows(const Place& place, ConstMatrixView<T> block) override;
+  const Verdict& verdict() const { return verdict_; }
+
+ private:
+  Tensor<T> expected_;
+  std::size_t heads_;
+  Tolerance tolerance_;
+  Verdict verdict_;
+};
+
+// Throws Error "y.npy: y is [4, 8], expected values are [4, 7]" on another
+// shape. A tensor from text, which has no axes beyond blocks of rows, takes the
+// result's leading axes where the counts agree (`from_text`).
+template <typename T>
+void require_shape(Tensor<T>& expected, const Shape& shape, bool from_text,
+                   const std::string& where, const std::string& name);
+
+// A few lines for a person: equal or not, largest differences with index and
+// both values, how many are out.
+std::string describe(const Verdict& verdict, const Tolerance& tolerance);
+
+// Names the first verdict (in order of computation) that differs, or says that
+// all agree.
+std::string describe_first(const std::vector<Verdict>& verdicts);
+
+}  // namespace mha

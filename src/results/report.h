@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "results/sink.h"
+#include "tensor/tensor.h"
+
+namespace mha {
+
+// Keeps the rows and columns of a tensor [batch, heads, rows, cols] that a
+// report shows: all of them up to `max_rows` and `max_cols`, else the first and
+// last three of that axis, as numpy elides.
+template <typename T>
+class Excerpt final : public Sink<T> {
+ public:
+  struct Limits {
+    std::size_t rows = 8;
+    std::size_t cols = 16;
+    static Limits none();  // --full
+  };
+  // `shape`: rank >= 2, `heads` matrices to a batch item.
+  Excerpt(Shape shape, std::size_t heads, Limits limits);
+  void rows(const Place& place, ConstMatrixView<T> block) override;
+
+  // Aligned text of matrix `index` (batch-major): one line a row, labels on
+  // rows and, where given, on columns; "…" where something was left out.
+  // Labels empty: positions. Every number has four decimals; values too large
+  // or too small for that are written with exponents, a matrix at a time.
+  std::string matrix_text(std::size_t index, const std::vector<std::string>& row_labels,
+                          const std::vector<std::string>& col_labels) const;
+
+ private:
+  Shape shape_;
+  std::size_t heads_;
+  std::vector<std::size_t> kept_rows_, kept_cols_;
+  Tensor<T> values_;  // [matrices, kept rows, kept cols]
+};
+
+}  // namespace mha

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "layer/observer.h"
+#include "tensor/tensor.h"
+
+namespace mha {
+
+// Somebody who takes one tensor [batch, heads, rows, cols] as it is computed,
+// a block of rows at a time, in the order that Observer states.
+template <typename T>
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void rows(const Place& place, ConstMatrixView<T> block) = 0;
+};
+
+// An observer that hands each step to the sinks that asked for it. The sinks
+// are borrowed and must outlive it.
+template <typename T>
+class Sinks final : public Observer<T> {
+ public:
+  void add(Step step, Sink<T>& sink);
+  bool wants(Step step) const override;
+  void rows(Step step, const Place& place, ConstMatrixView<T> block) override;
+
+ private:
+  std::map<Step, std::vector<Sink<T>*>> sinks_;
+};
+
+// Keeps the whole tensor in memory.
+template <typename T>
+class Collect final : public Sink<T> {
+ public:
+  // REQUIRES: shape of rank >= 2; axes before the last two are batch and/or
+  // heads, `heads` of them to an item. Throws Error(Fault::system) where it
+  // does not fit in memory, saying how much `what` needs.
+  Collect(Shape shape, std::size_t heads, const std::string& what);
+  void rows(const Place& place, ConstMatrixView<T> block) override;
+  const Tensor<T>& tensor() const { return tensor_; }
+  Tensor<T> take() { return std::move(tensor_); }
+
+ private:
+  Tensor<T> tensor_;
+  std::size_t heads_;
+};
+
+// Passes on some heads of the maps, renumbered in the order chosen, or their
+// mean as the single head 0.
+template <typename T>
+class SelectHeads final : public Sink<T> {
+ public:
+  // `heads` empty: all n_heads of them. Throws Error for a head that is not
+  // there or named twice.
+  SelectHeads(std::size_t n_heads, std::vector<std::size_t> heads, bool average);
+  void add(Sink<T>& sink) { sinks_.push_back(&sink); }
+  void rows(const Place& place, ConstMatrixView<T> block) override;
+  // How many heads come out.
+  std::size_t count() const;
+
+ private:
+  std::vector<std::size_t> place_of_;  // head -> its place, or npos
+  std::size_t chosen_ = 0;
+  std::size_t seen_ = 0;
+  bool average_ = false;
+  Tensor<double> sum_;  // of one row range
+  Tensor<T> mean_;
+  std::vector<Sink<T>*> sinks_;
+};
+
+}  // namespace mha

@@ -1,0 +1,117 @@
+#!/bin/bash
+# From a bare Debian or Ubuntu to a built and tested mha-run; see usage below.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
+
+build_packages=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev
+  libspdlog-dev libopenblas-dev libminizip-dev zlib1g-dev)
+test_packages=(catch2 clang libclang-rt-dev)
+log=build/setup.log
+
+usage() {
+  cat <<'TEXT'
+usage: ./setup.sh demo | test
+
+  demo   installs the packages that are missing, builds, and runs attention on
+         the files in models/ and data/
+  test   the same set-up; then all tests, as built for users and under the
+         address and undefined-behaviour sanitizers, and every fuzz target for
+         a few seconds
+
+Packages come from apt, as root or through sudo. What the steps have to say
+goes to build/setup.log and is shown where one fails.
+TEXT
+}
+
+# stage TITLE COMMAND...: a line for the step, all that it prints for the log.
+stage() {
+  local title=$1 start
+  shift
+  start=$(wc -c <"$log")
+  printf '%s … ' "$title"
+  printf '\n== %s: %s\n' "$title" "$*" >>"$log"
+  if "$@" >>"$log" 2>&1; then
+    # What ctest closes with says more than that it is done.
+    tail -c +"$((start + 1))" "$log" | grep -E '^[0-9]+% tests passed' || echo "done"
+  else
+    echo FAILED
+    tail -c +"$((start + 1))" "$log" | tail -n 200 >&2
+    echo "setup.sh: $title failed; the whole log is $PWD/$log" >&2
+    exit 1
+  fi
+}
+
+# install_missing PACKAGE...: those of them that are not there, by apt.
+install_missing() {
+  if ! command -v apt-get >/dev/null; then
+    echo "setup.sh: there is no apt here; this needs what Debian calls $*" >&2
+    return
+  fi
+  local package missing=() as_root=()
+  for package in "$@"; do
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
+      missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  if ((EUID != 0)); then
+    if ! command -v sudo >/dev/null; then
+      echo "setup.sh: run it as root, or have root install: ${missing[*]}" >&2
+      exit 1
+    fi
+    as_root=(sudo)
+  fi
+  as_root+=(env DEBIAN_FRONTEND=noninteractive apt-get -y)
+  stage "package lists" "${as_root[@]}" update
+  stage "installing ${missing[*]}" "${as_root[@]}" install --no-install-recommends "${missing[@]}"
+}
+
+# build PRESET CMAKE-OPTION...: into build/PRESET.
+build() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" "$@" && cmake --build --preset "$preset"
+}
+
+# show COMMAND...: as one would type it, then what it prints.
+show() {
+  printf '\n$ %s\n' "$*"
+  "$@"
+}
+
+demo() {
+  local run=build/release/apps/mha-run
+  install_missing "${build_packages[@]}"
+  stage "building $run" build release -DBUILD_TESTING=OFF
+  show $run --weights models/article.json --input data/article-x.npy
+  show $run --weights models/two-heads.json --input data/two-heads-x.json
+  show $run -w models/article.json -i data/article-x.npy --causal
+  # Every step in float, then compared with the same steps in double.
+  show $run -w models/article.json -i data/article-x.npy --trace build/steps.npz
+  show $run -w models/article.json -i data/article-x.npy --precision f64 \
+    --expect-trace build/steps.npz
+}
+
+test_all() {
+  install_missing "${build_packages[@]}" "${test_packages[@]}"
+  stage "building for release" build release -DMHA_WERROR=ON
+  stage "testing" ctest --preset release
+  stage "building with sanitizers" build asan -DMHA_WERROR=ON
+  stage "testing with sanitizers" ctest --preset asan
+  stage "building the fuzz targets" build fuzz -DMHA_WERROR=ON
+  stage "fuzzing" ctest --preset fuzz
+  awk '/^100% tests passed/ { n += $NF } END { print n " passed, 0 failed" }' "$log"
+}
+
+case "$#:${1-}" in
+  1:demo | 1:test) ;;
+  1:--help | 1:-h) usage; exit ;;
+  *) usage >&2; exit 2 ;;
+esac
+mkdir -p build
+: >"$log"
+CMAKE_BUILD_PARALLEL_LEVEL=$(nproc)
+export CMAKE_BUILD_PARALLEL_LEVEL CTEST_PARALLEL_LEVEL=$CMAKE_BUILD_PARALLEL_LEVEL
+case $1 in
+  demo) demo ;;
+  test) test_all ;;
+esac

@@ -15,6 +15,10 @@ class Bytes {
   Bytes() = default;
   // Memory of ours.
   static Bytes own(std::string data);
+  // A span that stays valid while `owner` lives.
+  static Bytes share(std::shared_ptr<const void> owner, std::span<const std::byte> span) {
+    return {std::move(owner), span};
+  }
   // `path` names a file, a FIFO or "-" (standard input). A regular file is
   // mapped, anything else read to its end, as far as memory allows. Throws
   // Error(Fault::system) where it cannot be opened or read, Error for a

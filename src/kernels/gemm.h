@@ -5,17 +5,20 @@
 namespace mha {
 
 // C = alpha A B + beta C, by BLAS. A [m, k], B [k, n], C [m, n]; rows may be
-// strided. REQUIRES: C overlaps neither A nor B. k = 0 leaves beta C.
+// strided. With beta = 0 what C held does not matter; k = 0 leaves beta C.
+// REQUIRES: matching shapes; C overlaps neither A nor B.
+// Throws Error(Fault::system) where a size or stride does not fit the int of
+// the BLAS.
 void gemm(float alpha, ConstMatrixView<float> A, ConstMatrixView<float> B, float beta,
-          MatrixView<float> C) noexcept;
+          MatrixView<float> C);
 void gemm(double alpha, ConstMatrixView<double> A, ConstMatrixView<double> B, double beta,
-          MatrixView<double> C) noexcept;
+          MatrixView<double> C);
 
 // C = alpha A B^T + beta C with B [n, k].
 void gemm_transposed(float alpha, ConstMatrixView<float> A, ConstMatrixView<float> B,
-                     float beta, MatrixView<float> C) noexcept;
+                     float beta, MatrixView<float> C);
 void gemm_transposed(double alpha, ConstMatrixView<double> A, ConstMatrixView<double> B,
-                     double beta, MatrixView<double> C) noexcept;
+                     double beta, MatrixView<double> C);
 
 // Name of the kernel that the BLAS picked for this processor.
 const char* blas_kernel() noexcept;

@@ -40,7 +40,9 @@ MaskAxes check_inputs(const AttentionSizes& sizes, const AttentionInputs<T>& inp
 // concatenated reads of one item and one block of score rows, never n_queries
 // x n_keys.
 // REQUIRES: weights whose shapes fit weights.sizes; masks made for these axes.
-// Throws Error where a score overflows T, unless settings.allow_nonfinite.
+// Finite weights and inputs, unless settings.allow_nonfinite.
+// Throws Error where a step overflows T, unless settings.allow_nonfinite, and
+// what check_inputs() throws.
 template <typename T>
 Tensor<T> attention(const AttentionWeights<T>& weights, const AttentionSettings& settings,
                     const Mask<T>& mask, const AttentionInputs<T>& inputs,

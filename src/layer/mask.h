@@ -25,13 +25,15 @@ struct BroadcastMask {
 };
 
 // Gives `values` its four axes:
-//   [n_keys], [batch, n_keys]        keys, for all heads and queries
-//   [n_queries, n_keys]              all heads and items
+//   [n_keys], [batch, n_keys]              keys, for all heads and queries
+//   [n_queries, n_keys]                    all heads and items
 //   [batch * n_heads, n_queries, n_keys]   item-major, as PyTorch lays it
-//   [batch, n_queries, n_keys] and four axes with 1 where it broadcasts
-// The last axis is n_keys (or 1 in four axes). A shape that could mean two
-// things (batch = n_queries > 1 with two axes; batch = batch * n_heads is none)
-// or nothing throws Error that begins with `where` and names both shapes.
+//   [batch, n_queries, n_keys], [n_heads, n_queries, n_keys]
+//   [batch, n_heads, n_queries, n_keys]
+// An axis but the keys' may be 1, with four axes the keys' too. A shape that
+// could mean two things (batch = n_queries > 1 with two axes, batch = n_heads >
+// 1 with three) or nothing throws Error that begins with `where` and names both
+// shapes.
 template <typename T>
 BroadcastMask<T> broadcast_mask(Tensor<T> values, const MaskAxes& axes,
                                 const std::string& where);

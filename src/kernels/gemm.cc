@@ -1,0 +1,95 @@
+#include "kernels/gemm.h"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "base/error.h"
+
+namespace mha {
+namespace {
+
+int blas_int(std::size_t size) {
+  if (size > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+    throw Error("a matrix has an axis or stride of " + std::to_string(size) +
+                    ", the BLAS counts to 2147483647",
+                Fault::system);
+  }
+  return static_cast<int>(size);
+}
+
+// The BLAS wants a positive leading dimension even where there is no element.
+template <typename T>
+int leading_dimension(MatrixView<T> matrix) {
+  return blas_int(std::max<std::size_t>(matrix.stride, 1));
+}
+
+void blas_gemm(CBLAS_TRANSPOSE transpose, int m, int n, int k, float alpha, const float* A,
+               int lda, const float* B, int ldb, float beta, float* C, int ldc) {
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, transpose, m, n, k, alpha, A, lda, B, ldb, beta, C,
+              ldc);
+}
+
+void blas_gemm(CBLAS_TRANSPOSE transpose, int m, int n, int k, double alpha, const double* A,
+               int lda, const double* B, int ldb, double beta, double* C, int ldc) {
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, transpose, m, n, k, alpha, A, lda, B, ldb, beta, C,
+              ldc);
+}
+
+void blas_gemv(CBLAS_TRANSPOSE transpose, int rows, int cols, float alpha, const float* A,
+               int lda, const float* x, float beta, float* y) {
+  cblas_sgemv(CblasRowMajor, transpose, rows, cols, alpha, A, lda, x, 1, beta, y, 1);
+}
+
+void blas_gemv(CBLAS_TRANSPOSE transpose, int rows, int cols, double alpha, const double* A,
+               int lda, const double* x, double beta, double* y) {
+  cblas_dgemv(CblasRowMajor, transpose, rows, cols, alpha, A, lda, x, 1, beta, y, 1);
+}
+
+template <typename T>
+void multiply(CBLAS_TRANSPOSE transpose, T alpha, ConstMatrixView<T> A, ConstMatrixView<T> B,
+              T beta, MatrixView<T> C) {
+  assert(A.rows == C.rows);
+  assert(A.cols == (transpose == CblasTrans ? B.cols : B.rows));
+  assert(C.cols == (transpose == CblasTrans ? B.rows : B.cols));
+  if (C.empty()) return;
+  // One row is bound by reading B once, which gemv does several times faster.
+  if (C.rows == 1 && A.cols > 0) {
+    // Some releases scale an old NaN by 0 and keep it.
+    if (beta == T{0}) std::fill_n(C.data, C.cols, T{0});
+    blas_gemv(transpose == CblasTrans ? CblasNoTrans : CblasTrans, blas_int(B.rows),
+              blas_int(B.cols), alpha, B.data, leading_dimension(B), A.data, beta, C.data);
+    return;
+  }
+  blas_gemm(transpose, blas_int(C.rows), blas_int(C.cols), blas_int(A.cols), alpha, A.data,
+            leading_dimension(A), B.data, leading_dimension(B), beta, C.data,
+            leading_dimension(C));
+}
+
+}  // namespace
+
+void gemm(float alpha, ConstMatrixView<float> A, ConstMatrixView<float> B, float beta,
+          MatrixView<float> C) {
+  multiply(CblasNoTrans, alpha, A, B, beta, C);
+}
+
+void gemm(double alpha, ConstMatrixView<double> A, ConstMatrixView<double> B, double beta,
+          MatrixView<double> C) {
+  multiply(CblasNoTrans, alpha, A, B, beta, C);
+}
+
+void gemm_transposed(float alpha, ConstMatrixView<float> A, ConstMatrixView<float> B,
+                     float beta, MatrixView<float> C) {
+  multiply(CblasTrans, alpha, A, B, beta, C);
+}
+
+void gemm_transposed(double alpha, ConstMatrixView<double> A, ConstMatrixView<double> B,
+                     double beta, MatrixView<double> C) {
+  multiply(CblasTrans, alpha, A, B, beta, C);
+}
+
+const char* blas_kernel() noexcept { return openblas_get_corename(); }
+
+}  // namespace mha

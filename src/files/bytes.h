@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/memory.h"
+
 namespace mha {
 
 // Read-only bytes, mapped from a file or held in memory. Cheap to copy: copies
@@ -20,9 +22,9 @@ class Bytes {
     return {std::move(owner), span};
   }
   // `path` names a file, a FIFO or "-" (standard input). A regular file is
-  // mapped, anything else read to its end, as far as memory allows. Throws
-  // Error(Fault::system) where it cannot be opened or read, Error for a
-  // directory.
+  // mapped (and must not be cut short while we hold it), anything else read to
+  // its end, as far as memory allows. Throws Error(Fault::system) where it
+  // cannot be opened or read, Error for a directory. An empty file is no error.
   static Bytes open(const std::string& path);
 
   std::size_t size() const { return span_.size(); }

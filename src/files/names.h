@@ -7,15 +7,20 @@
 
 namespace mha {
 
-// The known name nearest to `name` by edit distance, or "" where none is near
-// (more than a third of it would change).
+// The known name nearest to `name` by edit distance (a swap of neighbours is
+// one edit, case costs nothing), or "" where none is near: more than a third of
+// it would change.
 std::string nearest(std::string_view name, std::span<const std::string> known);
 
-// "a, b, c", shortened after `most` with "… and 12 more".
+// "a, b, c", shortened after `most`: "a, b, c, … and 12 more"; "nothing" for an
+// empty list. Printable.
 std::string list_of(std::span<const std::string> names, std::size_t most = 12);
 
 // Control characters and broken UTF-8 as \xNN, so that a message or a label
 // stays one line and does nothing to the terminal.
 std::string printable(std::string_view text);
+
+// How a message names a path it reads: "-" is "standard input".
+std::string source_name(const std::string& path);
 
 }  // namespace mha

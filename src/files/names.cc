@@ -1,0 +1,120 @@
+#include "files/names.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+
+namespace mha {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Optimal string alignment distance, or anything above `limit` once it must
+// exceed that: names come from files that nobody vouches for.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
+  const std::size_t longer = std::max(a.size(), b.size());
+  if (longer - std::min(a.size(), b.size()) > limit) return limit + 1;
+  std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    std::size_t least = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+          lower(a[i - 2]) == lower(b[j - 1])) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+      least = std::min(least, row[j]);
+    }
+    if (least > limit) return limit + 1;
+    std::swap(before, above);
+    std::swap(above, row);
+  }
+  return above[b.size()];
+}
+
+// Bytes of the well-formed UTF-8 sequence at the front of `text`, 0 for none
+// (Unicode 15, table 3-7).
+std::size_t sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0};
+  };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80; };
+  const std::uint8_t lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
+  if ((lead & 0xF0u) == 0xE0) {
+    const std::uint8_t low = lead == 0xE0 ? 0xA0 : 0x80;   // no overlong form
+    const std::uint8_t high = lead == 0xED ? 0x9F : 0xBF;  // no surrogate
+    return byte(1) >= low && byte(1) <= high && continues(2) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const std::uint8_t low = lead == 0xF0 ? 0x90 : 0x80;
+    const std::uint8_t high = lead == 0xF4 ? 0x8F : 0xBF;
+    return byte(1) >= low && byte(1) <= high && continues(2) && continues(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+// C0, DEL, C1 (U+0080 to U+009F) and the line and paragraph separators.
+bool is_control(std::string_view sequence) {
+  const auto lead = static_cast<std::uint8_t>(sequence[0]);
+  if (sequence.size() == 1) return lead < 0x20 || lead == 0x7F;
+  if (sequence.size() == 2)
+    return lead == 0xC2 && static_cast<std::uint8_t>(sequence[1]) < 0xA0;
+  return sequence == "\u2028" || sequence == "\u2029";
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, std::span<const std::string> known) {
+  std::string best;
+  std::size_t limit = name.size() / 3;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(name, candidate, limit);
+    if (distance > limit) continue;
+    best = candidate;
+    if (distance == 0) break;
+    limit = distance - 1;
+  }
+  return best;
+}
+
+std::string list_of(std::span<const std::string> names, std::size_t most) {
+  if (names.empty()) return "nothing";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
+    if (i > 0) text += ", ";
+    text += printable(names[i]);
+  }
+  if (names.size() > most) text += ", … and " + std::to_string(names.size() - most) + " more";
+  return text;
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    const std::string_view sequence = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length > 0 && !is_control(sequence)) {
+      shown += sequence;
+    } else {
+      for (const char c : sequence) {
+        std::array<char, 5> escape{};
+        std::snprintf(escape.data(), escape.size(), "\\x%02X", static_cast<std::uint8_t>(c));
+        shown += escape.data();
+      }
+    }
+    text.remove_prefix(sequence.size());
+  }
+  return shown;
+}
+
+std::string source_name(const std::string& path) {
+  return path == "-" ? "standard input" : printable(path);
+}
+
+}  // namespace mha

@@ -1,0 +1,127 @@
+#include "files/elements.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace mha {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "elements are read as they lie");
+
+template <typename Stored>
+Stored load(const std::byte* from, bool big_endian) {
+  std::array<std::byte, sizeof(Stored)> raw;
+  std::memcpy(raw.data(), from, sizeof(Stored));
+  if (big_endian) std::reverse(raw.begin(), raw.end());
+  return std::bit_cast<Stored>(raw);
+}
+
+// Calls visit(stored type, how it becomes a number).
+template <typename Visit>
+auto with_type(DType dtype, Visit&& visit) {
+  const auto same = [](auto value) { return value; };
+  switch (dtype) {
+    // Whatever is not 0 is true; numpy itself writes 0 and 1.
+    case DType::boolean: return visit(std::uint8_t{}, [](std::uint8_t b) { return b != 0; });
+    case DType::u8: return visit(std::uint8_t{}, same);
+    case DType::i8: return visit(std::int8_t{}, same);
+    case DType::u16: return visit(std::uint16_t{}, same);
+    case DType::i16: return visit(std::int16_t{}, same);
+    case DType::u32: return visit(std::uint32_t{}, same);
+    case DType::i32: return visit(std::int32_t{}, same);
+    case DType::u64: return visit(std::uint64_t{}, same);
+    case DType::i64: return visit(std::int64_t{}, same);
+    case DType::f16: return visit(std::uint16_t{}, widen_f16);
+    case DType::bf16: return visit(std::uint16_t{}, widen_bf16);
+    case DType::f32: return visit(float{}, same);
+    case DType::f64: return visit(double{}, same);
+    case DType::text:
+    case DType::other: break;
+  }
+  assert(false && "a number type");
+  return visit(std::uint8_t{}, same);
+}
+
+template <typename Number>
+std::string number_text(Number value) {
+  std::array<char, 64> text{};
+  const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), value);
+  assert(failure == std::errc());
+  return {text.data(), end};
+}
+
+std::string number_text(bool value) { return value ? "true" : "false"; }
+
+void append_utf8(std::string& text, std::uint32_t code) {
+  const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
+  const auto tail = [&](int shift) { put(0x80u | ((code >> shift) & 0x3Fu)); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0u | code >> 6);
+    tail(0);
+  } else if (code < 0x10000) {
+    put(0xE0u | code >> 12);
+    tail(6);
+    tail(0);
+  } else {
+    put(0xF0u | code >> 18);
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void copy_elements(const std::byte* from, std::size_t step, std::size_t count,
+                   ElementForm form, T* to) {
+  with_type(form.dtype, [&](auto stored, auto widen) {
+    using Stored = decltype(stored);
+    const std::size_t stride = step * sizeof(Stored);
+    for (std::size_t i = 0; i < count; ++i) {
+      to[i] = static_cast<T>(widen(load<Stored>(from + i * stride, form.big_endian)));
+    }
+  });
+}
+
+template void copy_elements(const std::byte*, std::size_t, std::size_t, ElementForm, float*);
+template void copy_elements(const std::byte*, std::size_t, std::size_t, ElementForm, double*);
+
+std::string element_text(const std::byte* from, ElementForm form) {
+  return with_type(form.dtype, [&](auto stored, auto widen) {
+    return number_text(widen(load<decltype(stored)>(from, form.big_endian)));
+  });
+}
+
+std::string fixed_text(const std::byte* from, std::size_t bytes, bool wide, bool big_endian,
+                       const std::string& where) {
+  if (!wide) {
+    std::string text(reinterpret_cast<const char*>(from), bytes);
+    text.erase(text.find_last_not_of('\0') + 1);
+    return text;
+  }
+  std::string text;
+  std::size_t kept = 0;  // up to the last character that is no padding
+  for (std::size_t i = 0; i + 4 <= bytes; i += 4) {
+    const auto code = load<std::uint32_t>(from + i, big_endian);
+    if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+      throw Error(where + ": character " + std::to_string(i / 4) + " is " +
+                  std::to_string(code) + ", which is no Unicode code point");
+    }
+    append_utf8(text, code);
+    if (code != 0) kept = text.size();
+  }
+  text.resize(kept);
+  return text;
+}
+
+}  // namespace mha

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "files/archive.h"
+#include "files/bytes.h"
+
+namespace mha {
+
+// numpy's .npz: a zip archive of .npy members, stored or deflated, inflated
+// when they are fetched. Names lose their ".npy"; arrays of no axes become
+// settings, strings with one axis lists. Throws Error that names the member
+// that is no .npy array, and Error with advice for a PyTorch checkpoint.
+Archive open_npz(const Bytes& bytes, const std::string& path);
+
+// A folder: each NAME.npy in it a tensor called NAME, in the order of names;
+// other files are left alone. Throws Error where there is none.
+Archive open_npy_folder(const std::string& path);
+
+}  // namespace mha

@@ -26,7 +26,7 @@ struct Member {
 
 // A file of tensors, of whatever container, opened and validated.
 struct Archive {
-  std::string path;       // as the user gave it; begins every message
+  std::string path;       // begins every message; "standard input" for "-"
   std::string container;  // "safetensors", "npz", "npy", "npy folder", "JSON", "text", "raw"
   std::vector<Member> members;
   std::map<std::string, std::string> settings;            // scalars and strings by name
@@ -42,6 +42,8 @@ struct Archive {
 // none of ours (a Git LFS pointer, HTML, a PyTorch checkpoint, …).
 // `path` may be a folder of .npy files or "-".
 Archive open_archive(const std::string& path);
+// The same for bytes at hand; `path` begins every message.
+Archive read_archive(const Bytes& bytes, const std::string& path);
 
 // A member as T, row-major, widened or narrowed; integers and booleans become
 // numbers. Throws Error for dtype text and other.

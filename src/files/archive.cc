@@ -1,0 +1,131 @@
+#include "files/archive.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "files/content.h"
+#include "files/elements.h"
+#include "files/json.h"
+#include "files/names.h"
+#include "files/npy.h"
+#include "files/npz.h"
+#include "files/safetensors.h"
+#include "files/text.h"
+
+namespace mha {
+namespace {
+
+// Copies what lies in column-major order: in a row of the last axis, elements
+// are as far apart as all axes before it multiply to.
+template <typename T>
+void copy_fortran(const Bytes& data, const Member& member, Tensor<T>& tensor) {
+  const Shape& shape = member.shape;
+  const std::size_t row = shape.back();
+  const std::size_t step = tensor.size() / row;
+  const Shape leading(shape.begin(), shape.end() - 1);
+  const std::size_t item = size_of(member.dtype);
+  for (std::size_t i = 0; i < step; ++i) {
+    const Shape index = index_of(i, leading);
+    std::size_t offset = 0;
+    for (std::size_t axis = leading.size(); axis-- > 0;) {
+      offset = offset * leading[axis] + index[axis];
+    }
+    copy_elements(data.data() + offset * item, step, row, {member.dtype, member.big_endian},
+                  tensor.data() + i * row);
+  }
+}
+
+[[noreturn]] void refuse_dtype(const Archive& archive, const Member& member) {
+  const std::string found = where(archive, member) + ": dtype " + printable(member.dtype_name);
+  if (member.dtype == DType::text) throw Error(found + " is text, expected numbers");
+  if (member.dtype_name.find('O') != std::string::npos && member.dtype_name.size() <= 3) {
+    throw Error(found + " is Python objects, a pickle, which is never run; save numbers");
+  }
+  throw Error(found +
+              " is not supported, expected floats of 16, 32 or 64 bits, integers or "
+              "booleans");
+}
+
+}  // namespace
+
+const Member* Archive::find(std::string_view name) const {
+  for (const Member& member : members) {
+    if (member.name == name) return &member;
+  }
+  return nullptr;
+}
+
+const Member& Archive::at(std::string_view name) const {
+  if (const Member* member = find(name)) return *member;
+  std::vector<std::string> names;
+  for (const Member& member : members) names.push_back(member.name);
+  const std::string near = nearest(name, names);
+  throw Error(path + ": has no tensor " + printable(name) +
+              (near.empty() ? "" : ", did you mean " + printable(near) + "?") + "; it holds " +
+              list_of(names));
+}
+
+Archive open_archive(const std::string& path) {
+  std::error_code ignored;
+  if (path != "-" && std::filesystem::is_directory(path, ignored))
+    return open_npy_folder(path);
+  return read_archive(Bytes::open(path), source_name(path));
+}
+
+Archive read_archive(const Bytes& bytes, const std::string& path) {
+  switch (content_of(bytes.text(), path)) {
+    case Content::npy: return open_npy(bytes, path);
+    case Content::zip: return open_npz(bytes, path);
+    case Content::safetensors: return open_safetensors(bytes, path);
+    case Content::json: return open_json(bytes, path);
+    case Content::text: break;
+  }
+  return open_text(bytes, path);
+}
+
+template <typename T>
+Tensor<T> read_tensor(const Archive& archive, const Member& member) {
+  const std::string place = where(archive, member);
+  if (size_of(member.dtype) == 0) refuse_dtype(archive, member);
+  const std::size_t count = element_count(member.shape, place);
+  const auto bytes = checked_multiply(count, sizeof(T));
+  if (!bytes) throw Error(place + ": shape " + to_string(member.shape) + " is too large");
+  require_memory(*bytes, place);
+  Tensor<T> tensor(member.shape);
+  if (count == 0) return tensor;
+  const Bytes data = member.fetch();
+  if (member.fortran_order && member.shape.size() > 1) {
+    copy_fortran(data, member, tensor);
+  } else {
+    copy_elements(data.data(), 1, count, {member.dtype, member.big_endian}, tensor.data());
+  }
+  return tensor;
+}
+
+template Tensor<float> read_tensor(const Archive&, const Member&);
+template Tensor<double> read_tensor(const Archive&, const Member&);
+
+std::string where(const Archive& archive, const Member& member) {
+  return member.name.empty() ? archive.path : archive.path + ": " + printable(member.name);
+}
+
+template <typename T>
+void require_finite(const Tensor<T>& tensor, const std::string& where) {
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    const T value = tensor.data()[i];
+    if (std::isfinite(value)) continue;
+    throw Error(where + (tensor.rank() == 0 ? "" : to_string(index_of(i, tensor.shape()))) +
+                " is " +
+                (std::isnan(value) ? "nan"
+                 : value > 0       ? "inf"
+                                   : "-inf") +
+                "; --allow-nonfinite lets it through");
+  }
+}
+
+template void require_finite(const Tensor<float>&, const std::string&);
+template void require_finite(const Tensor<double>&, const std::string&);
+
+}  // namespace mha

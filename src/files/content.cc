@@ -1,0 +1,126 @@
+#include "files/content.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+
+#include "base/error.h"
+
+namespace mha {
+namespace {
+
+using namespace std::string_view_literals;
+
+// Files that people give us by mistake, by how they begin.
+struct Stranger {
+  std::string_view start;
+  const char* what;
+};
+constexpr std::array kStrangers = {
+    Stranger{"version https://git-lfs",
+             "a Git LFS pointer, not the file itself; fetch it with git lfs pull"},
+    Stranger{"GGUF", "a GGUF model, which is not read; convert it to safetensors"},
+    Stranger{"\x89HDF\r\n\x1a\n", "an HDF5 file (Keras?), which is not read; save it as .npz"},
+    Stranger{"\x1f\x8b", "packed by gzip; unpack it first"},
+    Stranger{"BZh", "packed by bzip2; unpack it first"},
+    Stranger{"\xfd"
+             "7zXZ\0"sv,
+             "packed by xz; unpack it first"},
+    Stranger{"\x28\xb5\x2f\xfd", "packed by zstd; unpack it first"},
+    Stranger{"\x89PNG", "a PNG picture"},
+    Stranger{"%PDF-", "a PDF document"},
+    Stranger{"\x7f"
+             "ELF",
+             "a program"},
+};
+
+// The same, after blanks and whatever the case.
+constexpr std::array<std::string_view, 3> kMarkup = {"<!doctype", "<html", "<?xml"};
+
+std::string_view skip_blanks(std::string_view text) {
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  return start == text.npos ? "" : text.substr(start);
+}
+
+bool starts_with_word(std::string_view text, std::string_view lower_word) {
+  if (text.size() < lower_word.size()) return false;
+  return std::equal(lower_word.begin(), lower_word.end(), text.begin(), [](char a, char b) {
+    return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
+  });
+}
+
+bool is_text_byte(char c) {
+  const auto byte = static_cast<std::uint8_t>(c);
+  return (byte >= 0x20 && byte != 0x7F) || c == '\t' || c == '\n' || c == '\r' || c == '\f';
+}
+
+// Eight bytes of length, then '{'. A length that is wrong is a safetensors
+// file that is wrong; one that could be eight letters is a text. Of a file cut
+// short before the '{', a length below 2^32 is left: four bytes of zero.
+bool is_safetensors(std::string_view bytes) {
+  if (bytes.size() < 8) return false;
+  const std::string_view length = bytes.substr(0, 8);
+  if (bytes.size() == 8) return length.substr(4) == "\0\0\0\0"sv;
+  return bytes[8] == '{' && !std::all_of(length.begin(), length.end(), is_text_byte);
+}
+
+// A list, not a token such as [CLS] that labels a line of text.
+bool is_json(std::string_view text) {
+  if (text.starts_with('{')) return true;
+  if (!text.starts_with('[')) return false;
+  text = skip_blanks(text.substr(1));
+  return text.empty() || "[]{\"-0123456789"sv.find(text[0]) != std::string_view::npos;
+}
+
+bool is_pickle(std::string_view bytes) {
+  return bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
+}
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    std::array<char, 4> byte{};
+    std::snprintf(byte.data(), byte.size(), "%02x ", static_cast<std::uint8_t>(c));
+    text += byte.data();
+  }
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Content content_of(std::string_view bytes, const std::string& path) {
+  if (bytes.empty()) throw Error(path + ": is empty");
+  if (bytes.starts_with("\x93NUMPY")) return Content::npy;
+  if (bytes.starts_with("PK\x03\x04") || bytes.starts_with("PK\x05\x06")) return Content::zip;
+  if (is_safetensors(bytes)) return Content::safetensors;
+  for (const Stranger& stranger : kStrangers) {
+    if (bytes.starts_with(stranger.start)) throw Error(path + ": is " + stranger.what);
+  }
+  if (is_pickle(bytes)) {
+    throw Error(path +
+                ": is a pickle (an old PyTorch checkpoint?), which is never run; save its "
+                "tensors with safetensors.torch.save_file(…)");
+  }
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::string_view text = bytes;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = skip_blanks(text);
+  if (text.empty()) throw Error(path + ": holds nothing but blanks");
+  for (const std::string_view word : kMarkup) {
+    if (starts_with_word(text, word)) {
+      throw Error(path +
+                  ": is a web page or XML, not the file itself (a download that failed?)");
+    }
+  }
+  if (is_json(text)) return Content::json;
+  constexpr std::size_t kSample = 4096;
+  const std::string_view sample = bytes.substr(0, kSample);
+  if (std::all_of(sample.begin(), sample.end(), is_text_byte)) return Content::text;
+  throw Error(path +
+              ": is none of safetensors, .npz, .npy, JSON or text; it begins with bytes " +
+              hex(bytes.substr(0, 8)));
+}
+
+}  // namespace mha

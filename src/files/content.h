@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace mha {
+
+// What the first bytes of a file show.
+enum class Content { npy, zip, safetensors, json, text };
+
+// Never looks at a name. Throws Error that says what the content is instead
+// where it is none of these: a Git LFS pointer, a web page, a PyTorch
+// checkpoint, nothing at all.
+Content content_of(std::string_view bytes, const std::string& path);
+
+}  // namespace mha

@@ -100,7 +100,7 @@ class Builder {
       list.counts.push_back(0);
     } else {
       require_place("a list");
-      list_.emplace();
+      list_ = List{};
     }
     return true;
   }

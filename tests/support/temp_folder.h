@@ -1,8 +1,7 @@
 #pragma once
 
-#include <stdlib.h>
-
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>

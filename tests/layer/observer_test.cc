@@ -1,0 +1,96 @@
+// The order in which the layer shows its steps, and that it shows no others.
+#include "layer/observer.h"
+
+#include <array>
+#include <random>
+#include <string>
+#include <tuple>
+
+#include "catch.h"
+#include "support/recorder.h"
+#include "support/scenario.h"
+
+namespace mha {
+namespace {
+
+using Seen = std::vector<std::tuple<Step, std::size_t, std::size_t, std::size_t, std::size_t>>;
+
+// Two items of 130 queries: blocks of 128 and 2 rows.
+Recorder<float> watch_two_items(std::set<Step> only) {
+  std::mt19937 random(9);
+  const Scenario scenario = random_scenario({2, 130, 3, 4, 4, 4, 2, 1, 2, 2}, random);
+  const auto x = tensor_of<float>({2, 130, 4}, scenario.input.x);
+  const auto key = tensor_of<float>({2, 3, 4}, scenario.input.key);
+  const auto weights = weights_of<float>(scenario);
+  Recorder<float> recorder(weights.sizes, {2, 2, 130, 3});
+  recorder.only(std::move(only));
+  AttentionFindings findings;
+  attention<float>(weights, {}, {}, {x, key, key}, recorder, findings);
+  return recorder;
+}
+
+Seen seen_by(const Recorder<float>& recorder) {
+  Seen seen;
+  for (const auto& [step, place, rows] : recorder.blocks) {
+    seen.emplace_back(step, place.item, place.head, place.first_row, rows);
+  }
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("blocks come item by item, every head of a row range before the next range") {
+  Seen expected;
+  for (const std::size_t item : {0, 1}) {
+    expected.emplace_back(Step::x, item, 0, 0, 130);
+    for (const std::size_t head : {0, 1}) expected.emplace_back(Step::q, item, head, 0, 130);
+    expected.emplace_back(Step::k, item, 0, 0, 3);
+    expected.emplace_back(Step::v, item, 0, 0, 3);
+    for (const auto& [first, rows] : {std::pair{0, 128}, std::pair{128, 2}}) {
+      for (const std::size_t head : {0, 1}) {
+        for (const Step step : {Step::scores, Step::maps}) {
+          expected.emplace_back(step, item, head, first, rows);
+        }
+      }
+    }
+    for (const std::size_t head : {0, 1}) {
+      expected.emplace_back(Step::head_outputs, item, head, 0, 130);
+    }
+    expected.emplace_back(Step::concat, item, 0, 0, 130);
+    for (const std::size_t head : {0, 1}) {
+      expected.emplace_back(Step::contributions, item, head, 0, 130);
+    }
+    expected.emplace_back(Step::attention_output, item, 0, 0, 130);
+  }
+  CHECK(seen_by(watch_two_items({})) == expected);
+}
+
+TEST_CASE("only what is wanted is shown") {
+  for (const Step step : all_steps()) {
+    const auto recorder = watch_two_items({step});
+    REQUIRE(!recorder.blocks.empty());
+    for (const auto& block : recorder.blocks) CHECK(block.step == step);
+  }
+}
+
+TEST_CASE("steps have the names of the trace") {
+  std::string names;
+  for (const Step step : all_steps()) {
+    names += std::string(name_of(step)) + " ";
+    CHECK(step_named(name_of(step)) == step);
+  }
+  CHECK(names == "x q k v scores maps head_outputs concat contributions attention_output ");
+  CHECK(!step_named("y").has_value());
+}
+
+TEST_CASE("steps have the shapes of the trace") {
+  const AttentionSizes sizes = {5, 6, 7, 4, 2, 8, 9};
+  const std::array<Shape, kSteps> shapes = {Shape{3, 5}, {4, 3, 8},  {2, 10, 8}, {2, 10, 9},
+                                            {4, 3, 10},  {4, 3, 10}, {4, 3, 9},  {3, 36},
+                                            {4, 3, 5},   {3, 5}};
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    CHECK(shape_of(all_steps()[i], sizes, 3, 10) == shapes[i]);
+  }
+}
+
+}  // namespace mha

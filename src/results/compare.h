@@ -17,9 +17,10 @@ struct Tolerance {
   double rtol = 1e-4;
 };
 
+// An element that stands out.
 struct WorstElement {
-  Shape index;
-  double difference = 0.0;
+  std::size_t at = 0;       // row-major index in Verdict::shape
+  double difference = 0.0;  // absolute or relative; NaN (the worst) where one side is
   double got = 0.0;
   double expected = 0.0;
 };
@@ -28,11 +29,13 @@ struct WorstElement {
 struct Verdict {
   std::string name;  // "y", "maps", a step
   Shape shape;
+  bool single = true;                    // float or double, for how numbers are printed
   std::size_t count = 0;                 // elements compared
   std::size_t out = 0;                   // of them out of tolerance
-  std::optional<WorstElement> absolute;  // largest absolute difference
-  std::optional<WorstElement> relative;  // largest difference / abs(expected)
-  std::optional<WorstElement> first_out;
+  std::optional<WorstElement> absolute;  // largest absolute difference, where any differs
+  // Largest difference / abs(expected), over expected values that are not 0.
+  std::optional<WorstElement> relative;
+  std::optional<WorstElement> first_out;  // the first in row-major order
   bool equal() const { return out == 0; }
 };
 
@@ -47,6 +50,8 @@ class Compare final : public Sink<T> {
   const Verdict& verdict() const { return verdict_; }
 
  private:
+  void note(std::size_t at, double got, double expected, double difference);
+
   Tensor<T> expected_;
   std::size_t heads_;
   Tolerance tolerance_;
@@ -60,12 +65,16 @@ template <typename T>
 void require_shape(Tensor<T>& expected, const Shape& shape, bool from_text,
                    const std::string& where, const std::string& name);
 
-// A few lines for a person: equal or not, largest differences with index and
-// both values, how many are out.
+// The same before the values are read.
+void require_shape(const Shape& expected, const Shape& shape, const std::string& where,
+                   const std::string& name);
+
+// A few lines for a person, each ended: equal or not, largest differences with
+// index and both values, how many are out.
 std::string describe(const Verdict& verdict, const Tolerance& tolerance);
 
-// Names the first verdict (in order of computation) that differs, or says that
-// all agree.
+// A line that names the first verdict (in order of computation) that differs,
+// or says that all agree.
 std::string describe_first(const std::vector<Verdict>& verdicts);
 
 }  // namespace mha

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "files/whole_file.h"
 #include "results/sink.h"
 
@@ -18,10 +21,10 @@ class NpyStream final : public Sink<T> {
   WholeFile& file() { return file_; }
 
  private:
-  WholeFile file_;
   Shape shape_;
   std::size_t heads_;
-  std::size_t header_ = 0;
+  std::string header_;
+  WholeFile file_;
 };
 
 }  // namespace mha

@@ -10,8 +10,8 @@
 namespace mha {
 
 // Keeps the rows and columns of a tensor [batch, heads, rows, cols] that a
-// report shows: all of them up to `max_rows` and `max_cols`, else the first and
-// last three of that axis, as numpy elides.
+// report shows: all of them up to `rows` and `cols` of its limits, else the
+// first and last three of that axis, as numpy elides.
 template <typename T>
 class Excerpt final : public Sink<T> {
  public:
@@ -20,14 +20,16 @@ class Excerpt final : public Sink<T> {
     std::size_t cols = 16;
     static Limits none();  // --full
   };
-  // `shape`: rank >= 2, `heads` matrices to a batch item.
+  // `shape`: rank >= 2, `heads` matrices to a batch item. Throws
+  // Error(Fault::system) where what is kept does not fit in memory.
   Excerpt(Shape shape, std::size_t heads, Limits limits);
   void rows(const Place& place, ConstMatrixView<T> block) override;
 
-  // Aligned text of matrix `index` (batch-major): one line a row, labels on
-  // rows and, where given, on columns; "…" where something was left out.
-  // Labels empty: positions. Every number has four decimals; values too large
-  // or too small for that are written with exponents, a matrix at a time.
+  // Aligned text of matrix `index` (batch-major): a line of column labels,
+  // then a line a row, each ended; "…" where something was left out. A label
+  // that is not there is its position. Every number has four decimals; values
+  // too large or too small for that are written with exponents, a matrix at a
+  // time. REQUIRES: all of the matrix came by.
   std::string matrix_text(std::size_t index, const std::vector<std::string>& row_labels,
                           const std::vector<std::string>& col_labels) const;
 

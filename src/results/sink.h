@@ -1,7 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
-#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,13 @@ class Sink {
   virtual ~Sink() = default;
   virtual void rows(const Place& place, ConstMatrixView<T> block) = 0;
 };
+
+// Row-major index of the first element of a block of `rows` x `cols` at `place`
+// in a tensor of `shape`, whose last two axes are rows and columns and whose
+// others hold `heads` matrices to a batch item.
+// REQUIRES (asserted): the block is as wide as the tensor and lies inside it.
+std::size_t offset_of(const Place& place, const Shape& shape, std::size_t heads,
+                      std::size_t rows, std::size_t cols);
 
 // An observer that hands each step to the sinks that asked for it. The sinks
 // are borrowed and must outlive it.
@@ -50,7 +58,7 @@ class Collect final : public Sink<T> {
 };
 
 // Passes on some heads of the maps, renumbered in the order chosen, or their
-// mean as the single head 0.
+// mean (taken in double) as the single head 0.
 template <typename T>
 class SelectHeads final : public Sink<T> {
  public:
@@ -60,14 +68,16 @@ class SelectHeads final : public Sink<T> {
   void add(Sink<T>& sink) { sinks_.push_back(&sink); }
   void rows(const Place& place, ConstMatrixView<T> block) override;
   // How many heads come out.
-  std::size_t count() const;
+  std::size_t count() const { return average_ ? 1 : chosen_; }
 
  private:
-  std::vector<std::size_t> place_of_;  // head -> its place, or npos
+  void pass_on(const Place& place, ConstMatrixView<T> block);
+
+  std::vector<std::size_t> place_of_;  // head -> its place, or kNotChosen
   std::size_t chosen_ = 0;
-  std::size_t seen_ = 0;
   bool average_ = false;
-  Tensor<double> sum_;  // of one row range
+  std::size_t seen_ = 0;  // heads in sum_ so far
+  Tensor<double> sum_;    // of one row range
   Tensor<T> mean_;
   std::vector<Sink<T>*> sinks_;
 };

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace mha {
+
+// Columns that UTF-8 text takes on a terminal: two for East Asian wide
+// characters and emoji, none for combining marks, whatever the locale. Bytes
+// that are no UTF-8 count one each.
+std::size_t display_width(std::string_view text);
+
+// The text, or where it is wider than `most` (> 0) its beginning and "…".
+std::string cut_to_width(std::string_view text, std::size_t most);
+
+// The text with blanks before or after it up to `width` columns.
+std::string pad_left(std::string_view text, std::size_t width);
+std::string pad_right(std::string_view text, std::size_t width);
+
+}  // namespace mha

@@ -1,0 +1,57 @@
+#include "results/maps_file.h"
+
+#include <bit>
+#include <span>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "files/npy.h"
+#include "tensor/dtype.h"
+
+namespace mha {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "rows go to the file as they lie in memory");
+
+// Bytes of the file; a shape that no disk holds is an error of its own.
+template <typename T>
+std::size_t file_size(const std::string& path, const Shape& shape, std::size_t header) {
+  const auto bytes = checked_multiply(element_count(shape, path), sizeof(T));
+  std::size_t total = 0;
+  if (!bytes || __builtin_add_overflow(*bytes, header, &total)) {
+    throw Error(path + ": shape " + to_string(shape) + " is too large");
+  }
+  return total;
+}
+
+}  // namespace
+
+template <typename T>
+NpyStream<T>::NpyStream(const std::string& path, Shape shape, std::size_t heads)
+    : shape_(std::move(shape)),
+      heads_(heads),
+      header_(npy_header(sizeof(T) == 4 ? DType::f32 : DType::f64, shape_)),
+      file_(path, file_size<T>(path, shape_, header_.size())) {
+  file_.write_at(0, std::as_bytes(std::span(header_)));
+}
+
+template <typename T>
+void NpyStream<T>::rows(const Place& place, ConstMatrixView<T> block) {
+  std::size_t offset =
+      header_.size() + offset_of(place, shape_, heads_, block.rows, block.cols) * sizeof(T);
+  if (block.stride == block.cols) {
+    file_.write_at(offset, std::as_bytes(std::span(block.data, block.rows * block.cols)));
+    return;
+  }
+  for (std::size_t i = 0; i < block.rows; ++i) {
+    const auto bytes = std::as_bytes(std::span(block.row(i), block.cols));
+    file_.write_at(offset, bytes);
+    offset += bytes.size();
+  }
+}
+
+template class NpyStream<float>;
+template class NpyStream<double>;
+
+}  // namespace mha

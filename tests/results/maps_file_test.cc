@@ -1,0 +1,57 @@
+#include "results/maps_file.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "catch.h"
+#include "files/archive.h"
+#include "results/feed.h"
+#include "support/error_of.h"
+#include "support/temp_folder.h"
+
+using namespace mha;
+
+TEMPLATE_TEST_CASE("streamed maps read back as they were, whatever their blocks", "", float,
+                   double) {
+  const std::size_t block_rows = GENERATE(1, 3, 5);
+  const std::size_t padding = GENERATE(0, 2);
+  const TempFolder folder;
+  const std::string path = folder / "maps.npy";
+  const Tensor<TestType> maps = counted<TestType>({2, 3, 5, 4});
+  {
+    NpyStream<TestType> stream(path, maps.shape(), 3);
+    feed(stream, maps, 3, block_rows, padding);
+    CHECK_FALSE(std::filesystem::exists(path));
+    stream.file().commit();
+  }
+  const Archive archive = open_archive(path);
+  const Member& member = archive.at("");
+  CHECK(member.dtype == (sizeof(TestType) == 4 ? DType::f32 : DType::f64));
+  CHECK(same(read_tensor<TestType>(archive, member), maps));
+}
+
+TEST_CASE("maps that are not committed leave nothing behind") {
+  const TempFolder folder;
+  {
+    const Tensor<float> maps = counted<float>({1, 2, 2});
+    NpyStream<float> stream(folder / "maps.npy", maps.shape(), 1);
+    feed(stream, maps, 1, 2);
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("maps without a row make a file of their shape") {
+  const TempFolder folder;
+  NpyStream<float> stream(folder / "maps.npy", {2, 0, 4}, 2);
+  stream.file().commit();
+  const Archive archive = open_archive(folder / "maps.npy");
+  CHECK(archive.at("").shape == Shape{2, 0, 4});
+}
+
+TEST_CASE("maps that no disk here holds are refused before they are computed") {
+  const TempFolder folder;
+  const auto open = [&] { NpyStream<float>(folder / "maps.npy", {8, 4000000, 4000000}, 8); };
+  CHECK(fails_with(Fault::system, open));
+  CHECK(error_of(open).find("512.0 TB") != std::string::npos);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}

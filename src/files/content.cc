@@ -70,6 +70,9 @@ bool is_json(std::string_view text) {
   if (text.starts_with('{')) return true;
   if (!text.starts_with('[')) return false;
   text = skip_blanks(text.substr(1));
+  for (const std::string_view word : {"true", "false", "null", "NaN", "Infinity"}) {
+    if (text.starts_with(word)) return true;  // or meant to be, which its reader says better
+  }
   return text.empty() || "[]{\"-0123456789"sv.find(text[0]) != std::string_view::npos;
 }
 

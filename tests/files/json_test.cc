@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "catch.h"
+#include "support/error_of.h"
 
 using namespace mha;
 using Kind = JsonNode::Kind;
@@ -14,16 +15,6 @@ namespace {
 JsonNode parse(const std::string& text) { return parse_json(Bytes::own(text), "x.json"); }
 Archive archive_of(const std::string& text) { return open_json(Bytes::own(text), "x.json"); }
 
-template <typename Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    CHECK(error.fault() == Fault::input);
-    return error.what();
-  }
-  return "no error";
-}
 std::string parse_error(const std::string& text) {
   return error_of([&] { parse(text); });
 }

@@ -10,7 +10,7 @@
 namespace mha {
 
 // Vectors for a run: [n, d] or [batch, n, d], and the tokens' labels where the
-// file has them (empty otherwise).
+// file has them (empty otherwise): n for all items, or batch * n.
 template <typename T>
 struct Sequences {
   std::string where;  // "x.npz: x"
@@ -35,8 +35,8 @@ struct OpenedTensor {
 };
 OpenedTensor open_tensor(const std::string& spec, const std::string& usual);
 
-// Throws Error for a rank other than 2 or 3, for no tokens, and for what is
-// not finite (unless allowed).
+// Throws Error for a rank other than 2 or 3, for no tokens, for labels that are
+// not as many as the tokens, and for what is not finite (unless allowed).
 template <typename T>
 Sequences<T> read_sequences(const std::string& spec, bool allow_nonfinite);
 

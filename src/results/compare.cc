@@ -29,7 +29,7 @@ std::string rounded(double value) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
                                  std::chars_format::general, 3);
-  return std::string(text.data(), end.ptr);
+  return {text.data(), end.ptr};
 }
 
 // As many digits as tell the value from its neighbours.

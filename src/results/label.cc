@@ -94,9 +94,12 @@ Character first_of(std::string_view text) {
   return {bytes, holds(kNoWidth, c) ? 0U : holds(kWide, c) ? 2U : 1U};
 }
 
+// What `text` lacks to `width` columns.
 std::string blanks(std::string_view text, std::size_t width) {
   const std::size_t taken = display_width(text);
-  return std::string(taken < width ? width - taken : 0, ' ');
+  std::string lacking;
+  if (taken < width) lacking.append(width - taken, ' ');
+  return lacking;
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ std::string number_text(T value, std::chars_format notation) {
   if (std::isnan(value)) return "nan";  // of either sign
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value, notation, 4);
-  return std::string(text.data(), end.ptr);
+  return {text.data(), end.ptr};
 }
 
 // A label and the cells of the kept columns, each at the right of its width.

@@ -75,10 +75,10 @@ std::vector<Step> steps_named(const std::vector<std::string>& names,
   const auto all = all_steps();
   if (names.empty()) return {all.begin(), all.end()};
   std::vector<Step> steps;
+  steps.reserve(names.size());
   for (const std::string& name : names) steps.push_back(require_step(name, where));
   std::ranges::sort(steps);
-  const auto twice = std::ranges::unique(steps);
-  steps.erase(twice.begin(), twice.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   return steps;
 }
 
@@ -94,6 +94,7 @@ std::vector<typename TraceFile<T>::Kept> TraceFile<T>::keep(
   require_memory_for(steps, run, sizeof(T), path + ": a trace",
                      "--trace-only keeps only the steps it names");
   std::vector<Kept> kept;
+  kept.reserve(steps.size());
   for (const Step step : steps) {
     kept.push_back({step, Collect<T>(run.shape_of(step), run.heads_of(step),
                                      path + ": " + std::string(name_of(step)))});

@@ -1,0 +1,189 @@
+#include "results/trace.h"
+
+#include <cmath>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "catch.h"
+#include "files/npy.h"
+#include "files/zip.h"
+#include "layer/attention.h"
+#include "results/feed.h"
+#include "support/error_of.h"
+#include "support/ramp.h"
+#include "support/temp_folder.h"
+
+using namespace mha;
+
+namespace {
+
+constexpr AttentionSizes kRamp = {4, 4, 4, 2, 2, 2, 2};
+constexpr AttentionSizes kGrouped = {32, 24, 20, 6, 2, 5, 7};
+
+template <typename T>
+void run_over(const Tensor<T>& x, Observer<T>& observer, double shift_of_b_Q = 0.0) {
+  AttentionWeights<T> weights = ramp::weights<T>();
+  weights.b_Q.data()[0] += static_cast<T>(shift_of_b_Q);
+  AttentionFindings findings;
+  attention<T>(weights, {}, {}, {x, x, x}, observer, findings);
+}
+
+// The trace of RAMP, written and opened again.
+template <typename T>
+Archive ramp_trace(const std::string& path, const std::vector<std::string>& only,
+                   const Tensor<T>& x, const TracedRun& run) {
+  TraceFile<T> trace(path, only, run);
+  Sinks<T> sinks;
+  trace.watch(sinks);
+  run_over(x, sinks);
+  trace.write();
+  trace.file().commit();
+  return open_archive(path);
+}
+
+// A file of expected steps that are all zeros.
+std::string write_zeros(const TempFolder& folder,
+                        const std::vector<std::pair<std::string, Shape>>& steps) {
+  const std::string path = folder / "expected.npz";
+  WholeFile file(path);
+  ZipWriter zip(file);
+  for (const auto& [name, shape] : steps) {
+    const std::string header = npy_header(DType::f32, shape);
+    const Tensor<float> zeros = Tensor<float>::zeros(shape);
+    zip.add(name + ".npy", {std::as_bytes(std::span(header)), std::as_bytes(zeros.values())});
+  }
+  zip.finish();
+  file.commit();
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("steps of a run have the batch axis of x") {
+  const TracedRun item{kGrouped, {1, 6, 3, 4}, false};
+  const TracedRun batch{kGrouped, {2, 6, 3, 4}, true};
+  CHECK(item.shape_of(Step::scores) == Shape{6, 3, 4});
+  CHECK(batch.shape_of(Step::scores) == Shape{2, 6, 3, 4});
+  CHECK(batch.shape_of(Step::k) == Shape{2, 2, 4, 5});
+  CHECK(batch.shape_of(Step::concat) == Shape{2, 3, 42});
+  CHECK(batch.heads_of(Step::k) == 2);
+  CHECK(batch.heads_of(Step::maps) == 6);
+  CHECK(batch.heads_of(Step::concat) == 1);
+}
+
+TEST_CASE("steps are named in any order and computed in one") {
+  CHECK(steps_named({"maps", "q", "scores", "q"}, "--trace-only") ==
+        std::vector<Step>{Step::q, Step::scores, Step::maps});
+  CHECK(steps_named({}, "--trace-only").size() == kSteps);
+}
+
+TEST_CASE("an unknown step is refused with the nearest") {
+  CHECK(error_of([] {
+          steps_named({"q", "socres"}, "--trace-only");
+        }) ==
+        "--trace-only: 'socres' is no step; did you mean 'scores'?; the steps are x, q, k, v, "
+        "scores, maps, head_outputs, concat, contributions, attention_output");
+}
+
+TEMPLATE_TEST_CASE("a trace holds every step in order of computation", "", float, double) {
+  const TempFolder folder;
+  const Tensor<TestType> x = ramp::x<TestType>();
+  const TracedRun run{kRamp, {1, 2, 3, 3}, false};
+  const Archive trace = ramp_trace(folder / "trace.npz", {}, x, run);
+
+  REQUIRE(trace.members.size() == kSteps);
+  for (const Step step : all_steps()) {
+    const Member& member = trace.members[static_cast<std::size_t>(step)];
+    CHECK(member.name == name_of(step));
+    CHECK(member.shape == run.shape_of(step));
+    CHECK(member.dtype == (sizeof(TestType) == 4 ? DType::f32 : DType::f64));
+  }
+}
+
+TEST_CASE("a trace holds the values of the run") {
+  const TempFolder folder;
+  const Tensor<float> x = ramp::x<float>();
+  const Archive trace = ramp_trace(folder / "trace.npz", {}, x, {kRamp, {1, 2, 3, 3}, false});
+  CHECK(same(read_tensor<float>(trace, trace.at("x")), x));
+  // RAMP's scaled scores, head 0, row 0, are known to six decimals.
+  const Tensor<float> scores = read_tensor<float>(trace, trace.at("scores"));
+  CHECK(std::abs(static_cast<double>(scores.data()[0]) - -0.034471) < 1e-6);
+  CHECK(std::abs(static_cast<double>(scores.data()[2]) - 0.078224) < 1e-6);
+}
+
+TEST_CASE("a trace of some steps holds them alone, with a batch axis where x has one") {
+  const TempFolder folder;
+  Tensor<float> x = counted<float>({2, 3, 4});
+  const TracedRun run{kRamp, {2, 2, 3, 3}, true};
+  const Archive trace = ramp_trace(folder / "trace.npz", {"maps", "x"}, x, run);
+  REQUIRE(trace.members.size() == 2);
+  CHECK(same(read_tensor<float>(trace, trace.at("x")), x));
+  CHECK(trace.at("maps").shape == Shape{2, 2, 3, 3});
+}
+
+TEST_CASE("a trace that does not fit in memory says so before it is computed") {
+  const TempFolder folder;
+  const TracedRun run{kRamp, {1, 2, 4000000, 4000000}, false};
+  const auto open = [&] { TraceFile<float>(folder / "trace.npz", {"q", "scores"}, run); };
+  CHECK(fails_with(Fault::system, open));
+  CHECK(error_of(open).find(folder / "trace.npz" +
+                            ": a trace of 2 steps (the largest: scores "
+                            "[2, 4000000, 4000000] f32) needs 128.0 TB of memory, ") == 0);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("a run agrees with its own trace") {
+  const TempFolder folder;
+  const Tensor<float> x = ramp::x<float>();
+  const TracedRun run{kRamp, {1, 2, 3, 3}, false};
+  const Archive trace = ramp_trace(folder / "trace.npz", {}, x, run);
+
+  ExpectedTrace<float> expected(trace, run, {0.0, 0.0});
+  Sinks<float> sinks;
+  expected.watch(sinks);
+  run_over(x, sinks);
+  const std::vector<Verdict> verdicts = expected.verdicts();
+  REQUIRE(verdicts.size() == kSteps);
+  for (const Verdict& verdict : verdicts) {
+    CHECK(verdict.equal());
+    CHECK(verdict.count == element_count(verdict.shape));
+  }
+}
+
+TEST_CASE("a changed weight is found in the first step that it touches") {
+  const TempFolder folder;
+  const Tensor<float> x = ramp::x<float>();
+  const TracedRun run{kRamp, {1, 2, 3, 3}, false};
+  const Archive trace = ramp_trace(folder / "trace.npz", {"maps", "k", "q", "x"}, x, run);
+
+  ExpectedTrace<float> expected(trace, run, {});
+  Sinks<float> sinks;
+  expected.watch(sinks);
+  run_over(x, sinks, 0.5);
+  const std::vector<Verdict> verdicts = expected.verdicts();
+  CHECK(describe_first(verdicts) == "the first step that differs is q; before it agree x\n");
+  CHECK(verdicts[2].equal());        // k
+  CHECK_FALSE(verdicts[3].equal());  // maps
+}
+
+TEST_CASE("expected steps are held against the run before it starts") {
+  const TempFolder folder;
+  const TracedRun run{kRamp, {1, 2, 3, 3}, false};
+  const auto open = [&](const std::vector<std::pair<std::string, Shape>>& steps) {
+    return error_of(
+        [&] { ExpectedTrace<float>(open_archive(write_zeros(folder, steps)), run, {}); });
+  };
+  const std::string path = folder / "expected.npz";
+  CHECK(open({{"q", {2, 3, 2}}, {"scores", {2, 3, 3}}}) == "no error");
+  CHECK(open({{"q", {2, 3, 2}}, {"scores", {1, 2, 3, 3}}}) ==
+        path + ": scores is [2, 3, 3], expected values are [1, 2, 3, 3]");
+  CHECK(open({{"q", {2, 3, 2}}, {"atention_output", {3, 4}}}) ==
+        path +
+            ": 'atention_output' is no step; did you mean 'attention_output'?; the steps are "
+            "x, q, k, v, scores, maps, head_outputs, concat, contributions, "
+            "attention_output");
+  CHECK(open({{"q", {2, 3, 2}}, {"scores", {}}}).find(path + ": ") == 0);
+  CHECK(open({}).find(path + ": ") == 0);
+}

@@ -8,25 +8,14 @@
 #include <random>
 #include <string>
 
-#include "base/error.h"
 #include "catch.h"
+#include "support/error_of.h"
 #include "support/ramp.h"
 #include "support/recorder.h"
 #include "support/scenario.h"
 
 namespace mha {
 namespace {
-
-template <typename Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    CHECK(error.fault() == Fault::input);
-    return error.what();
-  }
-  return "no error";
-}
 
 std::string refusal(const Shape& x, const Shape& key, const Shape& value) {
   const AttentionSizes sizes = {4, 3, 2, 2, 2, 2, 2};

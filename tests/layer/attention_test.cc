@@ -36,6 +36,21 @@ Watched<T> run(const Scenario& scenario) {
                   {x_tensor, key_tensor, value_tensor});
 }
 
+// All widths 1 and all weights 1: a score is query times key.
+AttentionWeights<float> scalar_layer() {
+  AttentionWeights<float> weights;
+  weights.sizes = {1, 1, 1, 1, 1, 1, 1};
+  for (auto* W : {&weights.W_Q, &weights.W_K, &weights.W_V, &weights.W_O}) {
+    *W = ramp::tensor<float>({1, 1}, {1});
+  }
+  return weights;
+}
+
+// [n, 1]
+Tensor<float> numbers(const std::vector<double>& values) {
+  return ramp::tensor<float>({values.size(), 1}, values);
+}
+
 // Rows of [n, width] at `order`.
 std::vector<double> reordered(const std::vector<double>& rows, std::size_t width,
                               const std::vector<std::size_t>& order) {
@@ -165,6 +180,16 @@ TEST_CASE("an overflow names item, head and query where it happens") {
         "them");
 }
 
+TEST_CASE("queries beyond the first block keep their number in an error") {
+  auto x = numbers(std::vector<double>(130, 1.0));
+  x.data()[129] = 3e38F;
+  const auto key = numbers({0, 3000});
+  CHECK(error_of([&] {
+          watch<float>(scalar_layer(), {}, {}, {x, key, key});
+        }) ==
+        "attention scores of head 0, query 129 overflow f32; --precision f64 may hold them");
+}
+
 TEST_CASE("a projection that overflows is named by its step") {
   Tensor<float> x({3, 4});
   std::fill_n(x.data(), x.size(), 3e38F);
@@ -232,6 +257,16 @@ TEST_CASE("an additive mask that still leaves its keys weight is counted") {
   CHECK(leaks({0, -10000, 0}) == 0);
   CHECK(leaks({-10000, -10000, -10000}) == 18);  // 3 keys of 3 queries of 2 heads
   CHECK(leaks({-10000, -std::numeric_limits<double>::infinity(), -10000}) == 12);
+}
+
+TEST_CASE("a key leaks only where it was discouraged") {
+  const auto x = numbers(std::vector<double>(130, 1.0));  // two blocks of rows
+  const auto key = numbers({0, 3000});
+  auto values = Tensor<float>::zeros({130, 2});
+  values.matrix()(129, 1) = -1500.0F;  // too little against a score of 3000
+  Mask<float> mask;
+  mask.add.push_back(broadcast_mask(std::move(values), {1, 1, 130, 2}, "mask"));
+  CHECK(watch<float>(scalar_layer(), {}, mask, {x, key, key}).findings.leaking_keys == 1);
 }
 
 TEST_CASE("a block of scores keeps to its bytes and its rows") {

@@ -26,8 +26,8 @@ Step require_step(const std::string& name, const std::string& where) {
   const std::vector<std::string> names = all_names();
   const std::string near = nearest(name, names);
   throw Error(where + ": '" + printable(name) + "' is no step" +
-              (near.empty() ? "" : "; did you mean '" + near + "'?") + "; the steps are " +
-              list_of(names));
+              (near.empty() ? "" : ", did you mean " + near + "?") + " (the steps are " +
+              list_of(names) + ")");
 }
 
 // Throws where these steps of a run do not fit in memory.
@@ -135,11 +135,15 @@ ExpectedTrace<T>::ExpectedTrace(const Archive& archive, const TracedRun& run,
   for (const Member& member : archive.members) names.push_back(member.name);
   for (const auto& [name, value] : archive.settings) names.push_back(name);
   if (names.empty()) throw Error(archive.path + ": holds no steps to compare");
+  if (names.front().empty()) {
+    throw Error(archive.path + ": holds one array without a name, expected steps by name");
+  }
   const std::vector<Step> steps = steps_named(names, archive.path);
 
   for (const Step step : steps) {
-    const Member& member = archive.at(name_of(step));
-    require_shape(member.shape, run.shape_of(step), archive.path, member.name);
+    const Member* member = archive.find(name_of(step));
+    require_shape(member != nullptr ? member->shape : Shape{},  // a 0-d array is a setting
+                  run.shape_of(step), archive.path, std::string(name_of(step)));
   }
   require_memory_for(steps, run, sizeof(T), archive.path + ": an expected trace",
                      "a file with fewer steps needs less");

@@ -1,8 +1,9 @@
 #include "house/rules.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
-#include <regex>
 #include <sstream>
 #include <string_view>
 
@@ -63,6 +64,24 @@ std::string fault_of_outside(std::string_view path, std::string_view header) {
   return "";
 }
 
+// `#include "header"` or `#include <header>`; an empty header on any other line.
+struct Include {
+  std::string header;
+  bool quoted = false;
+};
+Include include_of(std::string_view line) {
+  const auto skip = [&line](std::string_view word) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    const bool found = line.starts_with(word);
+    if (found) line.remove_prefix(word.size());
+    return found;
+  };
+  if (!skip("#") || !skip("include")) return {};
+  const bool quoted = skip("\"");
+  if (!quoted && !skip("<")) return {};
+  return {std::string(line.substr(0, line.find(quoted ? '"' : '>'))), quoted};
+}
+
 // Whether `list` names the file: as a whole word of CMake.
 bool names(const std::string& list, const std::string& file) {
   const auto is_part = [](char c) {
@@ -82,18 +101,16 @@ bool names(const std::string& list, const std::string& file) {
 }  // namespace
 
 std::vector<std::string> breaches(const SourceFile& file) {
-  static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)re");
   std::vector<std::string> result;
   std::istringstream lines(file.text);
-  std::smatch match;
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    if (!std::regex_match(line, match, include)) continue;
-    const std::string header = match[2];
+    const auto [header, quoted] = include_of(line);
+    if (header.empty()) continue;
     // An outside header stays one in quotes.
     std::string fault = fault_of_outside(file.path, header);
-    if (fault.empty() && match[1] == "\"") fault = fault_of_own(file.path, header);
+    if (fault.empty() && quoted) fault = fault_of_own(file.path, header);
     if (fault.empty()) continue;
     result.push_back(file.path + ":" + std::to_string(number) + ": " + header + ": " + fault);
   }

@@ -76,7 +76,7 @@ std::optional<int> descriptor_of(const std::string& path) {
 std::filesystem::path follow_links(std::filesystem::path path, const std::string& shown) {
   std::error_code ignored;
   for (int hops = 0; std::filesystem::is_symlink(path, ignored); ++hops) {
-    if (hops == 40) throw failure(shown, "open", ELOOP);
+    if (hops == 40) throw failure(shown, "open for writing", ELOOP);
     path = path.parent_path() / std::filesystem::read_symlink(path, ignored);
   }
   return path;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -58,6 +59,25 @@ struct CloseZip {
   void operator()(void* zip) const { unzClose(zip); }
 };
 using ZipHandle = std::unique_ptr<void, CloseZip>;
+
+// The record that ends an archive: 22 bytes and a comment that reaches to the
+// end of the file. minizip is content with less. Returns how many entries it
+// counts (0xFFFF and more are counted by a zip64 record).
+std::optional<std::size_t> count_entries(std::string_view file) {
+  constexpr std::size_t kRecord = 22;
+  constexpr std::size_t kLongestComment = 0xFFFF;
+  const auto u16 = [&](std::size_t at) {
+    return std::size_t{static_cast<unsigned char>(file[at])} |
+           std::size_t{static_cast<unsigned char>(file[at + 1])} << 8;
+  };
+  for (std::size_t comment = 0; comment <= kLongestComment; ++comment) {
+    if (comment + kRecord > file.size()) break;
+    const std::size_t begin = file.size() - kRecord - comment;
+    if (file.substr(begin, 4) == "PK\x05\x06" && u16(begin + 20) == comment)
+      return u16(begin + 10);
+  }
+  return std::nullopt;
+}
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
@@ -197,17 +217,19 @@ std::uint32_t checksum(std::uint32_t crc, std::span<const std::byte> bytes) {
 }  // namespace
 
 std::vector<ZipEntry> read_zip(const Bytes& file, const std::string& path) {
+  const auto count = count_entries(file.text());
+  if (count == 0) return {};
   Cursor from{file.span()};
   zlib_filefunc64_def functions{open_memory, read_memory,  write_memory, tell_memory,
                                 seek_memory, close_memory, no_error,     &from};
   const ZipHandle zip(unzOpen2_64(nullptr, &functions));
   unz_global_info64 info{};
-  if (zip == nullptr || unzGetGlobalInfo64(zip.get(), &info) != UNZ_OK) {
+  if (!count || zip == nullptr || unzGetGlobalInfo64(zip.get(), &info) != UNZ_OK) {
     throw Error(path + ": is a zip archive without its directory at the end (cut short?)");
   }
   std::vector<ZipEntry> entries;
   std::unordered_set<std::string> names;
-  int status = info.number_entry == 0 ? UNZ_END_OF_LIST_OF_FILE : unzGoToFirstFile(zip.get());
+  int status = unzGoToFirstFile(zip.get());
   while (status == UNZ_OK) {
     ZipEntry entry = read_entry(zip.get(), file, path);
     if (!names.insert(entry.name).second) {

@@ -63,6 +63,8 @@ bool is_beyond_attention(std::string_view name) {
 std::string nearest_known(std::string_view name) {
   const auto head = parse_head_name(name);
   if (!head) return nearest(name, kWhole);
+  // Known, but not as a head's: b_O.
+  if (is_one_of(head->tensor, kWhole)) return std::string(head->tensor);
   const std::string tensor =
       nearest(head->tensor, head->group == "heads" ? kOfHead : kOfKvHead);
   return tensor.empty() ? "" : std::string(name.substr(0, name.find("].") + 2)) + tensor;

@@ -299,8 +299,10 @@ TEST_CASE("tensors that are not attention's are refused by name") {
   CHECK(refusal(with(stacked(), {{"embedding", "[1]"}})) ==
         "w.json: the tensor embedding is unknown; known are W_Q, W_K, W_V, W_O, b_Q, b_K, "
         "b_V, b_O");
-  CHECK(refusal({{"kv_heads", "[{\"W_Q\": [1]}]"}})
-            .find("the tensor kv_heads[0].W_Q is unknown") != std::string::npos);
+  CHECK(refusal({{"kv_heads", "[{\"W_Q\": [1]}]"}}) ==
+        "w.json: the tensor kv_heads[0].W_Q is unknown; did you mean W_Q?");
+  CHECK(refusal({{"heads", "[{\"b_O\": [1]}]"}}) ==
+        "w.json: the tensor heads[0].b_O is unknown; did you mean b_O?");
   for (const std::string name :
        {"norm1.weight", "W_1", "layers.0.W_Q", "bias_k", "relative_bias"}) {
     CHECK(refusal(with(stacked(), {{name, "[1]"}})) ==

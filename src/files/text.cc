@@ -169,6 +169,16 @@ struct Layout {
   std::size_t rows = 0;
 };
 
+// Whether a first line names columns: no cell of it is a number, or its corner
+// is empty and it counts the columns, as pandas writes them.
+bool is_header(const std::vector<std::string_view>& cells) {
+  if (std::none_of(cells.begin(), cells.end(), is_number)) return true;
+  for (std::size_t i = 1; i < cells.size(); ++i) {
+    if (cells[i] != std::to_string(i - 1)) return false;
+  }
+  return cells[0].empty();
+}
+
 Layout layout_of(std::string_view text) {
   Layout layout;
   layout.delimiter = find_delimiter(text);
@@ -177,19 +187,20 @@ Layout layout_of(std::string_view text) {
   Lines lines(text);
   for (bool first = true; lines.next(); first = false) {
     split(lines.cells(), layout.delimiter, cells);
-    if (first && std::none_of(cells.begin(), cells.end(), is_number)) {
+    if (first && is_header(cells)) {
       Lines peek = lines;
       std::vector<std::string_view> second;
       if (peek.next()) split(peek.cells(), layout.delimiter, second);
       if (std::any_of(second.begin(), second.end(), is_number)) {
         layout.header_cells = cells.size();
+        layout.labels = cells[0].empty();  // the first column has no name: an index
         continue;
       }
     }
     ++layout.rows;
     names += !is_number(cells.front());
   }
-  layout.labels = 2 * names > layout.rows;
+  layout.labels = layout.labels || 2 * names > layout.rows;
   return layout;
 }
 

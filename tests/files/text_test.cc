@@ -97,6 +97,12 @@ TEST_CASE("a first line of names is no row") {
   CHECK(labelled.labels == Labels{"the", "cat"});
   CHECK(read("d0 d1\nthe 1 2\ncat 3 4\n").labels == Labels{"the", "cat"});
   CHECK(read(",d0,d1\nthe,1,2\n").labels == Labels{"the"});
+  // As pandas writes a frame without names.
+  const Read frame = read(",0,1\n0,0.5,2\n1,3,4\n");
+  CHECK(frame.numbers == Numbers{0.5, 2, 3, 4});
+  CHECK(frame.labels == Labels{"0", "1"});
+  CHECK(read(",0,1\nthe,0.5,2\n").numbers == Numbers{0.5, 2});
+  CHECK(read(",0.5,1\nthe,0.5,2\n").labels == Labels{"", "the"});
   CHECK(refusal("my vectors\n1 2 3\n") ==
         "x.csv: the header has 2 names, line 2 has 3 numbers");
   CHECK(refusal("a,b\n") == "x.csv: line 1, column 2: \"b\" is no number");

@@ -1,0 +1,29 @@
+#include "log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+
+#include "files/names.h"
+
+namespace mha {
+
+void start_log(const std::string& tool, Loudness loudness) {
+  auto logger = spdlog::stderr_color_st("mha");
+  logger->set_pattern("%^" + tool + ":%$ %v");
+  logger->set_level(loudness == Loudness::quiet     ? spdlog::level::err
+                    : loudness == Loudness::verbose ? spdlog::level::info
+                                                    : spdlog::level::warn);
+  spdlog::set_default_logger(logger);
+}
+
+void log_error(const std::string& text) { spdlog::error("{}", printable(text)); }
+void log_warning(const std::string& text) { spdlog::warn("warning: {}", printable(text)); }
+void log_detail(const std::string& text) { spdlog::info("{}", printable(text)); }
+
+void log_result(const std::string& lines) {
+  std::fputs(lines.c_str(), stderr);
+}
+
+}  // namespace mha

@@ -1,0 +1,40 @@
+#include <csignal>
+#include <exception>
+#include <new>
+
+#include "base/error.h"
+#include "files/whole_file.h"
+#include "log.h"
+#include "mha_run/options.h"
+#include "mha_run/run.h"
+
+int main(int argc, char** argv) {
+  using namespace mha;
+  start_log("mha-run", Loudness::normal);
+  // A closed pipe is an error of write(), so that temporary files go away.
+  std::signal(SIGPIPE, SIG_IGN);
+  remove_temporaries_on_signals();
+  constexpr int kClosedPipe = 128 + SIGPIPE;  // as if the signal had ended us
+  try {
+    const Request request = parse_run_options(argc, argv);
+    if (!request.text.empty()) {
+      WholeFile out("-");
+      out.write(request.text);
+      out.commit();
+      return 0;
+    }
+    start_log("mha-run", request.options.loudness);
+    return run(request.options);
+  } catch (const ClosedPipe&) {
+    return kClosedPipe;
+  } catch (const Error& error) {
+    log_error(error.what());
+    return error.fault() == Fault::system ? 3 : 2;
+  } catch (const std::bad_alloc&) {
+    log_error("out of memory");
+    return 3;
+  } catch (const std::exception& error) {
+    log_error(error.what());
+    return 3;
+  }
+}

@@ -1,0 +1,345 @@
+#include "mha_run/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "base/error.h"
+#include "files/names.h"
+
+namespace mha {
+namespace {
+
+constexpr const char* kExamples =
+    R"(Multi-head attention over given vectors, with every head's map in sight.
+
+  mha-run -w models/article.json -i data/article-x.npy        a report: shapes, y, each head's map
+  mha-run -w w.bin -i x.npy -o y.npy --maps maps.npy          results to files, nothing on stdout
+  mha-run -w w.bin -i x.npy --expect y.npy                    exit 1 and where they differ
+)";
+
+constexpr const char* kFooter =
+    R"(Files are recognised by their content. FILE may be - for standard input or output, or
+archive.npz:name, file.safetensors:name for one tensor of several.
+Exit status: 0 done; 1 a comparison failed; 2 the command line or the data is wrong;
+3 the system failed (a file, disk, memory); 141 the reader of standard output went away.
+--help-all shows every option.)";
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t comma = text.find(',', begin);
+    parts.push_back(text.substr(begin, comma - begin));
+    if (comma == std::string::npos) return parts;
+    begin = comma + 1;
+  }
+}
+
+std::vector<std::size_t> parse_counts(const std::string& option, const std::string& text) {
+  std::vector<std::size_t> counts;
+  for (const std::string& part : split_at_commas(text)) {
+    std::size_t count = 0;
+    const char* end = part.data() + part.size();
+    const auto [stop, error] = std::from_chars(part.data(), end, count);
+    if (part.empty() || error != std::errc{} || stop != end) {
+      throw Error(option + ": '" + part + "' is no count; expected numbers from 0, as in 0,3");
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+double require(const std::string& option, double value, bool ok, const char* expected) {
+  if (ok) return value;
+  throw Error(option + ": " + format_number(value) + " is not " + expected);
+}
+
+// Text of the options that are turned into values after parsing.
+struct Texts {
+  std::string ablate, labels, key_lengths, map_heads, trace_only, causal, precision, format;
+  std::optional<std::size_t> n_heads, n_kv_heads;
+  std::optional<double> scale, softcap;
+  int verbose = 0;
+  bool quiet = false;
+};
+
+// One function a help group. Rare options have no group, which hides them,
+// unless all are to be shown.
+void add_model_options(CLI::App& app, RunOptions& options, Texts& texts,
+                       bool show_all) {
+  const std::string group = "Model", rare = show_all ? group : "";
+  app.add_option("-w,--weights", options.weights,
+                 "Read weights: JSON, .bin/.safetensors, .npz, a folder of .npy")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--n-heads", texts.n_heads,
+                 "Split matrices with two axes into N heads, where the file does not say")
+      ->type_name("N")
+      ->group(group);
+  app.add_flag("--causal{start}", texts.causal,
+               "Let query i see keys j <= i only, aligned at the start; --causal=end aligns "
+               "the last query with the last key; --causal=off drops what the file says")
+      ->group(group);
+  app.add_option("--n-kv-heads", texts.n_kv_heads,
+                 "Key/value heads, each read by n_heads / N query heads")
+      ->type_name("N")
+      ->group(rare);
+  app.add_option("--scale", texts.scale, "Multiply scores by S in place of 1/sqrt(d_head)")
+      ->type_name("S")
+      ->group(rare);
+  app.add_option("--softcap", texts.softcap, "Turn scaled scores into C tanh(score / C)")
+      ->type_name("C")
+      ->group(rare);
+  app.add_option("--ablate", texts.ablate,
+                 "Drop the part of these heads in y; their maps stay as they are")
+      ->type_name("0,3,…")
+      ->group(rare);
+  app.add_option("--raw", options.raw,
+                 "Read headerless weights: d_model=512,n_heads=8[,d_head=…][,dtype=…][,bias]")
+      ->type_name("LAYOUT")
+      ->group(rare);
+}
+
+void add_input_options(CLI::App& app, RunOptions& options, Texts& texts,
+                       bool show_all) {
+  const std::string group = "Input", rare = show_all ? group : "";
+  app.add_option("-i,--input", options.input,
+                 "Read x, [n, d_model] or [batch, n, d_model]: npy, npz, safetensors, JSON, text")
+      ->type_name("FILE|-")
+      ->group(group);
+  app.add_option("--key", options.key, "Read the source of K (cross-attention; default: input)")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--value", options.value, "Read the source of V (default: key)")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--labels", texts.labels, "Name the tokens in the report")
+      ->type_name("a,b,…")
+      ->group(group);
+  app.add_option("--keep-mask", options.keep_masks,
+                 "Attend where 1 or true (Hugging Face, scaled_dot_product_attention, ONNX)")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--drop-mask", options.drop_masks,
+                 "Do not attend where 1 or true (nn.MultiheadAttention)")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--add-mask", options.add_masks, "Add floats to the scaled scores")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--key-lengths", texts.key_lengths,
+                 "Take keys from this index on as padding, a number per batch item")
+      ->type_name("a,b,…")
+      ->group(group);
+  app.add_flag("--allow-nonfinite", options.model.allow_nonfinite,
+               "Let NaN and Inf in weights and inputs through")
+      ->group(rare);
+}
+
+void add_result_options(CLI::App& app, RunOptions& options, Texts& texts,
+                        bool show_all) {
+  const std::string group = "Results", rare = show_all ? group : "";
+  app.add_option("-o,--output", options.output, "Write y; the suffix names the format")
+      ->type_name("FILE|-")
+      ->group(group);
+  app.add_option("--maps", options.maps,
+                 "Write the attention maps [n_heads, n_q, n_k]; .npy is streamed")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--map-heads", texts.map_heads, "Take these heads' maps only")
+      ->type_name("0,3,…")
+      ->group(rare);
+  app.add_flag("--average-heads", options.average_heads, "Take the mean map over (chosen) heads")
+      ->group(rare);
+  app.add_option("--trace", options.trace, "Write every intermediate by name")
+      ->type_name("FILE.npz")
+      ->group(group);
+  app.add_option("--trace-only", texts.trace_only, "Write these steps only")
+      ->type_name("q,scores,…")
+      ->group(rare);
+  app.add_option("--format", texts.format,
+                 "Write stdout (and files of any suffix) as npy, npz, json, csv or text")
+      ->type_name("NAME")
+      ->group(group);
+  app.add_flag("--full", options.full, "Shorten nothing in the report")->group(group);
+}
+
+void add_compare_options(CLI::App& app, RunOptions& options, bool show_all) {
+  const std::string group = "Comparison", rare = show_all ? group : "";
+  app.add_option("--expect", options.expect, "Compare y with this; exit 1 where they differ")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--expect-maps", options.expect_maps, "Compare the maps")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--expect-trace", options.expect_trace,
+                 "Compare the steps this file holds; name the first that differs")
+      ->type_name("FILE.npz")
+      ->group(group);
+  app.add_option("--atol", options.tolerance.atol, "Allow this absolute difference")
+      ->type_name("A")
+      ->capture_default_str()
+      ->group(rare);
+  app.add_option("--rtol", options.tolerance.rtol,
+                 "… plus this times the expected value, as numpy.allclose")
+      ->type_name("R")
+      ->capture_default_str()
+      ->group(rare);
+}
+
+void add_run_options(CLI::App& app, RunOptions& options, Texts& texts,
+                     bool show_all) {
+  const std::string group = "Run", rare = show_all ? group : "";
+  app.add_option("--precision", texts.precision,
+                 "Compute every step in f32 (default) or f64, the reference")
+      ->type_name("f32|f64")
+      ->group(group);
+  app.add_flag("--dry-run", options.dry_run,
+               "Print the plan (shapes, FLOPs, bytes) and compute nothing")
+      ->group(group);
+  app.add_flag("-v,--verbose", texts.verbose, "Say which settings are in force and who said so")
+      ->group(group);
+  app.add_flag("-q,--quiet", texts.quiet, "No warnings")->group(rare);
+}
+
+Format parse_format(const std::string& name) {
+  if (const auto format = format_named(name)) return *format;
+  throw Error("--format: '" + name + "' is not known; expected npy, npz, json, csv or text");
+}
+
+Causal parse_causal(const std::string& text) {
+  if (text == "start") return Causal::start;
+  if (text == "end") return Causal::end;
+  if (text == "off") return Causal::off;
+  throw Error("--causal: '" + text + "' is not known; expected start, end or off");
+}
+
+void finish(RunOptions& options, const Texts& texts) {
+  options.model.n_heads = texts.n_heads;
+  options.model.n_kv_heads = texts.n_kv_heads;
+  if (texts.scale) {
+    options.model.scale =
+        require("--scale", *texts.scale, std::isfinite(*texts.scale), "a finite number");
+  }
+  if (texts.softcap) {
+    options.model.softcap =
+        require("--softcap", *texts.softcap,
+                std::isfinite(*texts.softcap) && *texts.softcap > 0, "a number above 0");
+  }
+  for (const auto& [name, value] : {std::pair{"--atol", options.tolerance.atol},
+                                    std::pair{"--rtol", options.tolerance.rtol}}) {
+    require(name, value, std::isfinite(value) && value >= 0, "a number from 0");
+  }
+  if (!texts.causal.empty()) options.model.causal = parse_causal(texts.causal);
+  if (!texts.ablate.empty()) options.ablate = parse_counts("--ablate", texts.ablate);
+  if (!texts.map_heads.empty()) {
+    options.map_heads = parse_counts("--map-heads", texts.map_heads);
+  }
+  if (!texts.key_lengths.empty()) {
+    options.key_lengths = parse_counts("--key-lengths", texts.key_lengths);
+  }
+  if (!texts.labels.empty()) options.labels = split_at_commas(texts.labels);
+  if (!texts.trace_only.empty()) options.trace_only = split_at_commas(texts.trace_only);
+  if (!texts.format.empty()) options.format = parse_format(texts.format);
+  if (!texts.precision.empty() && texts.precision != "f32" && texts.precision != "f64") {
+    throw Error("--precision: '" + texts.precision + "' is not known; expected f32 or f64");
+  }
+  options.f64 = texts.precision == "f64";
+  options.loudness = texts.quiet         ? Loudness::quiet
+                     : texts.verbose > 0 ? Loudness::verbose
+                                         : Loudness::normal;
+}
+
+// Combinations that cannot mean anything, and names used twice.
+void check(const RunOptions& options) {
+  if (options.weights.empty()) throw Error("--weights FILE is missing; see --help");
+  if (options.input.empty()) throw Error("--input FILE is missing; see --help");
+  if (!options.trace_only.empty() && options.trace.empty()) {
+    throw Error("--trace-only needs --trace FILE.npz");
+  }
+  const bool shows_maps =
+      !options.maps.empty() || !options.expect_maps.empty() || options.reports();
+  if ((!options.map_heads.empty() || options.average_heads) && !shows_maps) {
+    throw Error("--map-heads and --average-heads need --maps FILE or --expect-maps FILE");
+  }
+  std::set<std::string> outputs;
+  for (const auto& [name, path] : {std::pair{"--output", options.output},
+                                   std::pair{"--maps", options.maps},
+                                   std::pair{"--trace", options.trace}}) {
+    if (!path.empty() && !outputs.insert(path).second) {
+      throw Error(std::string(name) + ": " + path + " is written by another option already");
+    }
+  }
+  std::vector<std::string> inputs = {options.weights, options.input, options.key,
+                                     options.value,   options.expect, options.expect_maps,
+                                     options.expect_trace};
+  for (const auto* masks : {&options.keep_masks, &options.drop_masks, &options.add_masks}) {
+    inputs.insert(inputs.end(), masks->begin(), masks->end());
+  }
+  if (std::count(inputs.begin(), inputs.end(), "-") > 1) {
+    throw Error("standard input (-) can be read by one option only");
+  }
+}
+
+[[noreturn]] void refuse_unknown(const CLI::App& app, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+  }
+  if (name.rfind('-', 0) != 0) throw Error("'" + word + "' is no option; see --help");
+  const std::string near = nearest(name, known);
+  throw Error(name + ": unknown option" + (near.empty() ? "" : ", the nearest is " + near) +
+              "; see --help");
+}
+
+}  // namespace
+
+Request parse_run_options(int argc, const char* const* argv) {
+  Request request;
+  Texts texts;
+  const bool show_all = std::any_of(argv, argv + argc, [](const char* word) {
+    return std::string_view(word) == "--help-all";
+  });
+
+  CLI::App app(kExamples, "mha-run");
+  app.set_help_flag("-h,--help", "Print this and exit");
+  app.set_version_flag("--version", "mha-run " MHA_VERSION);
+  app.add_flag("--help-all", "Print every option and exit");
+  app.footer(kFooter);
+  app.allow_extras();
+  add_model_options(app, request.options, texts, show_all);
+  add_input_options(app, request.options, texts, show_all);
+  add_result_options(app, request.options, texts, show_all);
+  add_compare_options(app, request.options, show_all);
+  add_run_options(app, request.options, texts, show_all);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    request.text = app.help();
+    return request;
+  } catch (const CLI::CallForVersion&) {
+    request.text = "mha-run " MHA_VERSION "\n";
+    return request;
+  } catch (const CLI::ParseError& error) {
+    throw Error(std::string(error.what()) + "; see --help");
+  }
+  if (show_all) {
+    request.text = app.help();
+    return request;
+  }
+  if (const auto extra = app.remaining(); !extra.empty()) refuse_unknown(app, extra.front());
+  finish(request.options, texts);
+  check(request.options);
+  return request;
+}
+
+}  // namespace mha

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/load.h"
+#include "files/format.h"
+#include "log.h"
+#include "results/compare.h"
+
+namespace mha {
+
+// The command line of mha-run, as it was understood. An empty path: not asked
+// for.
+struct RunOptions {
+  // Model
+  std::string weights;
+  std::string raw;  // layout of headerless weights
+  ModelOptions model;
+  std::vector<std::size_t> ablate;
+
+  // Input
+  std::string input;
+  std::string key;
+  std::string value;
+  std::vector<std::string> labels;
+  std::vector<std::string> keep_masks;
+  std::vector<std::string> drop_masks;
+  std::vector<std::string> add_masks;
+  std::vector<std::size_t> key_lengths;
+
+  // Results
+  std::string output;
+  std::string maps;
+  std::vector<std::size_t> map_heads;
+  bool average_heads = false;
+  std::string trace;
+  std::vector<std::string> trace_only;
+  std::optional<Format> format;
+  bool full = false;
+
+  // Comparison
+  std::string expect;
+  std::string expect_maps;
+  std::string expect_trace;
+  Tolerance tolerance;
+
+  // Run
+  bool f64 = false;
+  bool dry_run = false;
+  Loudness loudness = Loudness::normal;
+
+  // Whether the run ends in a report: nothing else was asked for.
+  bool reports() const {
+    return output.empty() && maps.empty() && trace.empty() && expect.empty() &&
+           expect_maps.empty() && expect_trace.empty();
+  }
+};
+
+// What the command line asked for: a run, or a text to print (--help,
+// --version).
+struct Request {
+  RunOptions options;
+  std::string text;  // not empty: print this and stop
+};
+
+// Throws Error for a command line that is wrong: one line that names the option,
+// and for an unknown one the nearest known.
+Request parse_run_options(int argc, const char* const* argv);
+
+}  // namespace mha

@@ -1,0 +1,200 @@
+#include "mha_run/outputs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/error.h"
+
+namespace mha {
+namespace {
+
+constexpr const char* kStdout = "-";
+
+// --format, else the suffix; npy on a pipe. Binary never goes to a terminal.
+Format format_of(const RunOptions& options, const std::string& path) {
+  const Format format = options.format    ? *options.format
+                        : path == kStdout ? Format::npy
+                                          : format_of_path(path);
+  if (path == kStdout && (format == Format::npy || format == Format::npz) &&
+      isatty(STDOUT_FILENO) != 0) {
+    throw Error("standard output is a terminal and " +
+                std::string(format == Format::npy ? "npy" : "npz") +
+                " is binary; redirect it, or use --format text");
+  }
+  return format;
+}
+
+template <typename T>
+Tensor<T> read_expected(const std::string& spec, const std::string& name, const Shape& shape) {
+  const OpenedTensor opened = open_tensor(spec, name);
+  Tensor<T> expected = read_tensor<T>(opened.archive, *opened.member);
+  require_shape(expected, shape, opened.archive.container == "text",
+                where(opened.archive, *opened.member), name);
+  return expected;
+}
+
+template <typename T>
+typename Excerpt<T>::Limits limits_of(const RunOptions& options) {
+  return options.full ? Excerpt<T>::Limits::none() : typename Excerpt<T>::Limits{};
+}
+
+void print(const std::string& text) {
+  WholeFile out(kStdout);
+  out.write(text);
+  out.commit();
+}
+
+}  // namespace
+
+template <typename T>
+RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
+    : options_(options),
+      inputs_(inputs),
+      y_path_(options.output),
+      select_(inputs.run.sizes.n_heads, options.map_heads, options.average_heads) {
+  const Shape& y_shape = inputs.x.values.shape();
+  const std::size_t n_maps = select_.count();
+  maps_shape_ = inputs.run.with_batch({n_maps, inputs.run.axes.n_queries, inputs.run.axes.n_keys});
+
+  if (options.reports()) {
+    if (!options.format) {
+      maps_excerpt_ = std::make_unique<Excerpt<T>>(maps_shape_, n_maps, limits_of<T>(options));
+      select_.add(*maps_excerpt_);
+    } else if (*options.format == Format::json) {
+      maps_kept_ = std::make_unique<Collect<T>>(maps_shape_, n_maps, "--format json");
+      select_.add(*maps_kept_);
+    } else {
+      y_path_ = kStdout;
+    }
+  }
+  if (!options.maps.empty()) {
+    if (format_of(options, options.maps) == Format::npy && options.maps != kStdout) {
+      maps_stream_ = std::make_unique<NpyStream<T>>(options.maps, maps_shape_, n_maps);
+      select_.add(*maps_stream_);
+    } else {
+      maps_kept_ = std::make_unique<Collect<T>>(maps_shape_, n_maps, "--maps " + options.maps);
+      maps_file_ = std::make_unique<WholeFile>(options.maps);
+      select_.add(*maps_kept_);
+    }
+  }
+  if (!y_path_.empty()) {
+    format_of(options, y_path_);
+    y_file_ = std::make_unique<WholeFile>(y_path_, element_count(y_shape) * sizeof(T));
+  }
+  if (!options.trace.empty()) {
+    trace_ = std::make_unique<TraceFile<T>>(options.trace, options.trace_only, inputs.run);
+    trace_->watch(sinks_);
+  }
+  expect_values();
+  if (maps_excerpt_ || maps_kept_ || maps_stream_ || maps_check_) {
+    sinks_.add(Step::maps, select_);
+  }
+}
+
+template <typename T>
+void RunOutputs<T>::expect_values() {
+  const Shape& y_shape = inputs_.x.values.shape();
+  if (!options_.expect.empty()) {
+    y_check_ = std::make_unique<Compare<T>>(
+        "y", read_expected<T>(options_.expect, "y", y_shape), 1, options_.tolerance);
+    sinks_.add(Step::attention_output, *y_check_);
+  }
+  if (!options_.expect_maps.empty()) {
+    maps_check_ = std::make_unique<Compare<T>>(
+        "maps", read_expected<T>(options_.expect_maps, "maps", maps_shape_), select_.count(),
+        options_.tolerance);
+    select_.add(*maps_check_);
+  }
+  if (!options_.expect_trace.empty()) {
+    trace_check_ = std::make_unique<ExpectedTrace<T>>(open_archive(options_.expect_trace),
+                                                      inputs_.run, options_.tolerance);
+    trace_check_->watch(sinks_);
+  }
+}
+
+template <typename T>
+int RunOutputs<T>::finish(const Tensor<T>& y) {
+  if (y_file_) write_tensor(*y_file_, format_of(options_, y_path_), y, "y");
+  if (maps_file_) {
+    write_tensor(*maps_file_, format_of(options_, options_.maps), maps_kept_->tensor(), "maps");
+  }
+  if (trace_) trace_->write();
+
+  if (y_file_) y_file_->commit();
+  if (maps_stream_) maps_stream_->file().commit();
+  if (maps_file_) maps_file_->commit();
+  if (trace_) trace_->file().commit();
+
+  if (maps_excerpt_) print(report(y));
+  if (maps_kept_ && !maps_file_) print_json(y);
+  return print_verdicts();
+}
+
+template <typename T>
+std::string RunOutputs<T>::report(const Tensor<T>& y) const {
+  const std::size_t batch = inputs_.run.axes.batch;
+  const std::size_t n_maps = select_.count();
+  const auto of_item = [&](std::size_t item) {
+    return batch > 1 ? ", item " + std::to_string(item) : std::string();
+  };
+  Excerpt<T> rows(y.shape(), 1, limits_of<T>(options_));
+  for (std::size_t item = 0; item < batch; ++item) rows.rows({item, 0, 0}, y.matrix(item));
+
+  std::string text = describe(inputs_);
+  for (std::size_t item = 0; item < batch; ++item) {
+    text += "\ny " + to_string(y.shape()) + of_item(item) + "\n";
+    text += rows.matrix_text(item, inputs_.query_labels, {});
+  }
+  text += "\nmaps " + to_string(maps_shape_) + ": a row a query, a column a key\n";
+  for (std::size_t item = 0; item < batch; ++item) {
+    for (std::size_t place = 0; place < n_maps; ++place) {
+      const std::size_t head = options_.map_heads.empty() ? place : options_.map_heads[place];
+      text += options_.average_heads ? "mean over heads" : "head " + std::to_string(head);
+      text += of_item(item) + "\n";
+      text += maps_excerpt_->matrix_text(item * n_maps + place, inputs_.query_labels,
+                                         inputs_.key_labels);
+    }
+  }
+  return text;
+}
+
+template <typename T>
+void RunOutputs<T>::print_json(const Tensor<T>& y) const {
+  WholeFile out(kStdout);
+  out.write("{\"y\": ");
+  write_tensor(out, Format::json, y, "y");
+  out.write(", \"maps\": ");
+  write_tensor(out, Format::json, maps_kept_->tensor(), "maps");
+  out.write("}\n");
+  out.commit();
+}
+
+template <typename T>
+int RunOutputs<T>::print_verdicts() const {
+  std::vector<Verdict> verdicts;
+  if (trace_check_) verdicts = trace_check_->verdicts();
+  const bool traced = !verdicts.empty();
+  std::string text;
+  if (traced) text += describe_first(verdicts);
+  if (maps_check_) verdicts.push_back(maps_check_->verdict());
+  if (y_check_) verdicts.push_back(y_check_->verdict());
+  for (const Verdict& verdict : verdicts) text += describe(verdict, options_.tolerance);
+  if (text.empty()) return 0;
+  // Standard output may be carrying a result.
+  if (y_path_ == kStdout || options_.maps == kStdout) {
+    log_result(text);
+  } else {
+    print(text);
+  }
+  return std::all_of(verdicts.begin(), verdicts.end(),
+                     [](const Verdict& verdict) { return verdict.equal(); })
+             ? 0
+             : 1;
+}
+
+template class RunOutputs<float>;
+template class RunOutputs<double>;
+
+}  // namespace mha

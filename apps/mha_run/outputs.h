@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mha_run/inputs.h"
+#include "mha_run/options.h"
+#include "results/compare.h"
+#include "results/maps_file.h"
+#include "results/report.h"
+#include "results/trace.h"
+
+namespace mha {
+
+// Everything that a run shows: files, comparisons, the report. Made before
+// anything is computed, so that what can be refused is refused then; watched
+// while the layer runs; finished afterwards.
+template <typename T>
+class RunOutputs {
+ public:
+  // Throws Error. `options` and `inputs` must outlive it.
+  RunOutputs(const RunOptions& options, const RunInputs<T>& inputs);
+  RunOutputs(const RunOutputs&) = delete;
+
+  Observer<T>& observer() { return sinks_; }
+
+  // Writes the files, all of them or none, and prints the report or the
+  // comparison. Returns the exit status: 0, or 1 where a comparison failed.
+  int finish(const Tensor<T>& y);
+
+ private:
+  void expect_values();
+  std::string report(const Tensor<T>& y) const;
+  void print_json(const Tensor<T>& y) const;
+  int print_verdicts() const;
+
+  const RunOptions& options_;
+  const RunInputs<T>& inputs_;
+  std::string y_path_;  // "-" too where a bare --format asks for y on stdout
+  Shape maps_shape_;
+  Sinks<T> sinks_;
+  SelectHeads<T> select_;
+  std::unique_ptr<WholeFile> y_file_;
+  std::unique_ptr<NpyStream<T>> maps_stream_;  // maps as .npy, or …
+  std::unique_ptr<Collect<T>> maps_kept_;      // in other forms, or for JSON
+  std::unique_ptr<WholeFile> maps_file_;       // where these go
+  std::unique_ptr<TraceFile<T>> trace_;
+  std::unique_ptr<Excerpt<T>> maps_excerpt_;
+  std::unique_ptr<Compare<T>> y_check_, maps_check_;
+  std::unique_ptr<ExpectedTrace<T>> trace_check_;
+};
+
+}  // namespace mha

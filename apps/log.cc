@@ -22,8 +22,6 @@ void log_error(const std::string& text) { spdlog::error("{}", printable(text)); 
 void log_warning(const std::string& text) { spdlog::warn("warning: {}", printable(text)); }
 void log_detail(const std::string& text) { spdlog::info("{}", printable(text)); }
 
-void log_result(const std::string& lines) {
-  std::fputs(lines.c_str(), stderr);
-}
+void log_result(const std::string& lines) { std::fputs(lines.c_str(), stderr); }
 
 }  // namespace mha

@@ -88,8 +88,9 @@ RunInputs<T> read_inputs(const RunOptions& options) {
 template <typename T>
 std::string describe(const RunInputs<T>& inputs) {
   const AttentionSizes& sizes = inputs.model.weights.sizes;
-  std::string text = "weights  " + inputs.archive.path + ": " + inputs.archive.container + ", " +
-                     std::to_string(sizes.n_heads) + (sizes.n_heads == 1 ? " head" : " heads");
+  std::string text = "weights  " + inputs.archive.path + ": " + inputs.archive.container +
+                     ", " + std::to_string(sizes.n_heads) +
+                     (sizes.n_heads == 1 ? " head" : " heads");
   if (sizes.n_kv_heads != sizes.n_heads) {
     text += " on " + std::to_string(sizes.n_kv_heads) + " key/value heads";
   }

@@ -19,7 +19,7 @@ struct RunInputs {
   LoadedAttention<T> model;
   Sequences<T> x;
   std::optional<Sequences<T>> key, value;  // where they are others than x and key
-  TracedRun run;  // sizes and axes
+  TracedRun run;                           // sizes and axes
   Mask<T> mask;
   std::vector<std::string> query_labels, key_labels;  // empty: none
 

@@ -70,8 +70,7 @@ struct Texts {
 
 // One function a help group. Rare options have no group, which hides them,
 // unless all are to be shown.
-void add_model_options(CLI::App& app, RunOptions& options, Texts& texts,
-                       bool show_all) {
+void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, bool show_all) {
   const std::string group = "Model", rare = show_all ? group : "";
   app.add_option("-w,--weights", options.weights,
                  "Read weights: JSON, .bin/.safetensors, .npz, a folder of .npy")
@@ -105,14 +104,15 @@ void add_model_options(CLI::App& app, RunOptions& options, Texts& texts,
       ->group(rare);
 }
 
-void add_input_options(CLI::App& app, RunOptions& options, Texts& texts,
-                       bool show_all) {
+void add_input_options(CLI::App& app, RunOptions& options, Texts& texts, bool show_all) {
   const std::string group = "Input", rare = show_all ? group : "";
-  app.add_option("-i,--input", options.input,
-                 "Read x, [n, d_model] or [batch, n, d_model]: npy, npz, safetensors, JSON, text")
+  app.add_option(
+         "-i,--input", options.input,
+         "Read x, [n, d_model] or [batch, n, d_model]: npy, npz, safetensors, JSON, text")
       ->type_name("FILE|-")
       ->group(group);
-  app.add_option("--key", options.key, "Read the source of K (cross-attention; default: input)")
+  app.add_option("--key", options.key,
+                 "Read the source of K (cross-attention; default: input)")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--value", options.value, "Read the source of V (default: key)")
@@ -144,8 +144,7 @@ void add_input_options(CLI::App& app, RunOptions& options, Texts& texts,
       ->group(rare);
 }
 
-void add_result_options(CLI::App& app, RunOptions& options, Texts& texts,
-                        bool show_all) {
+void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, bool show_all) {
   const std::string group = "Results", rare = show_all ? group : "";
   app.add_option("-o,--output", options.output, "Write y; the suffix names the format")
       ->type_name("FILE|-")
@@ -157,7 +156,8 @@ void add_result_options(CLI::App& app, RunOptions& options, Texts& texts,
   app.add_option("--map-heads", texts.map_heads, "Take these heads' maps only")
       ->type_name("0,3,…")
       ->group(rare);
-  app.add_flag("--average-heads", options.average_heads, "Take the mean map over (chosen) heads")
+  app.add_flag("--average-heads", options.average_heads,
+               "Take the mean map over (chosen) heads")
       ->group(rare);
   app.add_option("--trace", options.trace, "Write every intermediate by name")
       ->type_name("FILE.npz")
@@ -195,8 +195,7 @@ void add_compare_options(CLI::App& app, RunOptions& options, bool show_all) {
       ->group(rare);
 }
 
-void add_run_options(CLI::App& app, RunOptions& options, Texts& texts,
-                     bool show_all) {
+void add_run_options(CLI::App& app, RunOptions& options, Texts& texts, bool show_all) {
   const std::string group = "Run", rare = show_all ? group : "";
   app.add_option("--precision", texts.precision,
                  "Compute every step in f32 (default) or f64, the reference")
@@ -205,7 +204,8 @@ void add_run_options(CLI::App& app, RunOptions& options, Texts& texts,
   app.add_flag("--dry-run", options.dry_run,
                "Print the plan (shapes, FLOPs, bytes) and compute nothing")
       ->group(group);
-  app.add_flag("-v,--verbose", texts.verbose, "Say which settings are in force and who said so")
+  app.add_flag("-v,--verbose", texts.verbose,
+               "Say which settings are in force and who said so")
       ->group(group);
   app.add_flag("-q,--quiet", texts.quiet, "No warnings")->group(rare);
 }
@@ -271,15 +271,15 @@ void check(const RunOptions& options) {
     throw Error("--map-heads and --average-heads need --maps FILE or --expect-maps FILE");
   }
   std::set<std::string> outputs;
-  for (const auto& [name, path] : {std::pair{"--output", options.output},
-                                   std::pair{"--maps", options.maps},
-                                   std::pair{"--trace", options.trace}}) {
+  for (const auto& [name, path] :
+       {std::pair{"--output", options.output}, std::pair{"--maps", options.maps},
+        std::pair{"--trace", options.trace}}) {
     if (!path.empty() && !outputs.insert(path).second) {
       throw Error(std::string(name) + ": " + path + " is written by another option already");
     }
   }
-  std::vector<std::string> inputs = {options.weights, options.input, options.key,
-                                     options.value,   options.expect, options.expect_maps,
+  std::vector<std::string> inputs = {options.weights,     options.input,  options.key,
+                                     options.value,       options.expect, options.expect_maps,
                                      options.expect_trace};
   for (const auto* masks : {&options.keep_masks, &options.drop_masks, &options.add_masks}) {
     inputs.insert(inputs.end(), masks->begin(), masks->end());
@@ -293,7 +293,8 @@ void check(const RunOptions& options) {
   const std::string name = word.substr(0, word.find('='));
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+    for (const std::string& long_name : option->get_lnames())
+      known.push_back("--" + long_name);
   }
   if (name.rfind('-', 0) != 0) throw Error("'" + word + "' is no option; see --help");
   const std::string near = nearest(name, known);

@@ -56,7 +56,8 @@ RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
       select_(inputs.run.sizes.n_heads, options.map_heads, options.average_heads) {
   const Shape& y_shape = inputs.x.values.shape();
   const std::size_t n_maps = select_.count();
-  maps_shape_ = inputs.run.with_batch({n_maps, inputs.run.axes.n_queries, inputs.run.axes.n_keys});
+  maps_shape_ =
+      inputs.run.with_batch({n_maps, inputs.run.axes.n_queries, inputs.run.axes.n_keys});
 
   if (options.reports()) {
     if (!options.format) {
@@ -118,7 +119,8 @@ template <typename T>
 int RunOutputs<T>::finish(const Tensor<T>& y) {
   if (y_file_) write_tensor(*y_file_, format_of(options_, y_path_), y, "y");
   if (maps_file_) {
-    write_tensor(*maps_file_, format_of(options_, options_.maps), maps_kept_->tensor(), "maps");
+    write_tensor(*maps_file_, format_of(options_, options_.maps), maps_kept_->tensor(),
+                 "maps");
   }
   if (trace_) trace_->write();
 

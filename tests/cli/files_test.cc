@@ -1,0 +1,178 @@
+// Files, pipes and signals around mha-run.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "catch.h"
+#include "cli/workspace.h"
+
+using namespace mha;
+
+SCENARIO("results go to files whole, and nothing to stdout") {
+  const Workspace work;
+  const std::size_t before = work.count();
+  const Outcome run = work.ramp({"-o", "y.npy", "--maps", "maps.npy", "--trace", "t.npz"});
+  CHECK(run.status == 0);
+  CHECK(run.out.empty());
+  CHECK(run.err.empty());
+  CHECK(work.count() == before + 3);
+  CHECK(read_file(work.files.path() / "maps.npy").size() == 128 + 2 * 3 * 3 * 4);
+}
+
+SCENARIO("a run that fails leaves no file and keeps the old one") {
+  const Workspace work;
+  work.files.write("y.npy", "precious");
+  const std::size_t before = work.count();
+  CHECK(work.ramp({"-o", "y.npy", "--maps", "gone/maps.npy"}).status == 3);
+  CHECK(work.ramp({"-o", "y.npy", "--ablate", "9"}).status == 2);
+  CHECK(work.ramp({"-o", "y.npy", "--expect", "gone.npy"}).status == 3);
+  CHECK(work.ramp({"-o", "y.npy", "--trace", "t.npz", "--maps", "."}).status != 0);
+  CHECK(work.count() == before);
+  CHECK(read_file(work.files.path() / "y.npy") == "precious");
+}
+
+SCENARIO("devices, links and permissions are respected") {
+  const Workspace work;
+  CHECK(work.ramp({"-o", "/dev/null", "--format", "npy"}).status == 0);
+  struct stat status {};
+  REQUIRE(::stat("/dev/null", &status) == 0);
+  CHECK(S_ISCHR(status.st_mode));
+  work.files.write("real.npy", "old");
+  REQUIRE(::chmod((work.files / "real.npy").c_str(), 0600) == 0);
+  REQUIRE(::symlink("real.npy", (work.files / "link.npy").c_str()) == 0);
+  CHECK(work.ramp({"-o", "link.npy"}).status == 0);
+  CHECK(std::filesystem::is_symlink(work.files.path() / "link.npy"));
+  CHECK(read_file(work.files.path() / "real.npy").size() == 128 + 12 * 4);
+  REQUIRE(::stat((work.files / "real.npy").c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+}
+
+SCENARIO("pipes work on both sides") {
+  const Workspace work;
+  REQUIRE(work.ramp({"-o", "x.npy"}).status == 0);
+  WHEN("x comes from standard input in each form") {
+    for (const char* form : {"x.npy", "x.csv"}) {
+      const Outcome file = work.run({"-w", "ramp.json", "-i", form, "--format", "csv"});
+      const Outcome pipe = work.shell(std::string("cat ") + form +
+                                      " | mha-run -w ramp.json -i - -o - --format csv");
+      CHECK(pipe.status == 0);
+      CHECK(pipe.out == file.out);
+    }
+    const Outcome json = work.shell(
+        "echo '[[-1,-.5,0,.5]]' | sed 's/-\\./-0./;s/,\\./,0./' | "
+        "mha-run -w ramp.json -i - --format json");
+    CHECK(json.status == 0);
+    CHECK(has_text(json.out, "\"y\""));
+  }
+  WHEN("runs are chained") {
+    const Outcome chain = work.shell(
+        "mha-run -w ramp.json -i x.csv -o - | mha-run -w ramp.json -i - -o - --format csv");
+    CHECK(chain.status == 0);
+    CHECK(numbers(chain.out).size() == 12);
+  }
+  WHEN("x comes through a named pipe") {
+    REQUIRE(::mkfifo((work.files / "fifo").c_str(), 0600) == 0);
+    const Outcome run =
+        work.shell("cat x.npy > fifo & mha-run -w ramp.json -i fifo -o y2.npy");
+    CHECK(run.status == 0);
+    CHECK(work.has("y2.npy"));
+  }
+  WHEN("standard input is empty") {
+    const Outcome run = work.run({"-w", "ramp.json", "-i", "-"});
+    CHECK(run.status == 2);
+    CHECK(has_text(run.err, "empty"));
+  }
+  WHEN("the reader goes away") {
+    std::string many;
+    for (int i = 0; i < 3000; ++i) many += "-1,-.5,0,.5\n";
+    work.files.write("many.csv", many);
+    const Outcome run = work.shell(
+        "{ mha-run -w ramp.json -i many.csv -o - --format csv --trace t.npz --trace-only q; "
+        "echo $? >&2; } | head -1");
+    CHECK(run.err == "141\n");
+    CHECK_FALSE(work.has("t.npz"));
+  }
+}
+
+SCENARIO("batches keep their rank") {
+  const Workspace work;
+  const std::string item = "[[-1,-0.5,0,0.5],[1,-1,-0.5,0],[0.5,1,-1,-0.5]]";
+  work.files.write("one.json", "[" + item + "]");
+  work.files.write("two.json", "[" + item + "," + item + "]");
+  CHECK(work.run({"-w", "ramp.json", "-i", "one.json", "-o", "-", "--format", "json"})
+            .out.rfind("[[[", 0) == 0);
+  const Outcome two = work.run({"-w", "ramp.json", "-i", "two.json", "--format", "csv"});
+  const auto y = numbers(two.out);
+  REQUIRE(y.size() == 24);
+  CHECK(std::vector<double>(y.begin(), y.begin() + 12) ==
+        std::vector<double>(y.begin() + 12, y.end()));
+}
+
+SCENARIO("an interrupt leaves nothing behind") {
+  const Workspace work;
+  std::string many;
+  for (int i = 0; i < 20000; ++i) many += "-1,-.5,0,.5\n";
+  work.files.write("many.csv", many);
+  const std::size_t before = work.count();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const Outcome run = interrupt_command(
+        work.command({"-w", "ramp.json", "-i", "many.csv", "-o", "y.npy", "--maps", "m.npy"}),
+        signal, [&] { return work.count() > before; });
+    CHECK(run.signal == signal);
+    CHECK(work.count() == before);
+  }
+}
+
+SCENARIO("maps too large for the disk are refused before anything is computed") {
+  const Workspace work;
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "-1,-.5,0,.5\n";
+  std::ofstream stream(work.files / "many.csv");
+  for (int i = 0; i < 1500; ++i) stream << many;  // maps of 18 TB
+  stream.close();
+  const Outcome run =
+      work.run({"-w", "ramp.json", "-i", "many.csv", "-o", "y.npy", "--maps", "maps.npy"});
+  CHECK(run.status == 3);
+  CHECK(has_text(run.err, "maps.npy"));
+  CHECK(has_text(run.err, "18.0 TB"));
+  const Outcome json = work.run({"-w", "ramp.json", "-i", "many.csv", "--format", "json"});
+  CHECK(json.status == 3);
+  CHECK(has_text(json.err, "18.0 TB"));
+}
+
+SCENARIO("a plan is printed without computing") {
+  const Workspace work;
+  const Outcome plan = work.ramp({"--dry-run"});
+  CHECK(plan.status == 0);
+  CHECK(has_text(plan.out, "FLOP"));
+  CHECK(has_text(plan.out, "whatever n_heads"));
+}
+
+SCENARIO("help and version go to stdout") {
+  const Workspace work;
+  const Outcome help = work.run({"--help"});
+  CHECK(help.status == 0);
+  CHECK(help.err.empty());
+  CHECK(has_text(help.out, "mha-run -w models/article.json"));
+  CHECK_FALSE(has_text(help.out, "--map-heads"));
+  CHECK(has_text(work.run({"--help-all"}).out, "--map-heads"));
+  CHECK(has_text(work.run({"--version"}).out, "mha-run "));
+}
+
+#ifndef __SANITIZE_ADDRESS__
+SCENARIO("memory does not grow with n squared") {
+  const Workspace work;
+  std::string many;
+  for (int i = 0; i < 8192; ++i) many += "-1,-.5,0,.5\n";
+  work.files.write("many.csv", many);
+  for (const char* maps : {"", "maps.npy"}) {
+    std::vector<std::string> args = {"-w", "ramp.json", "-i", "many.csv", "-o", "y.npy"};
+    if (*maps != '\0') args.insert(args.end(), {"--maps", maps, "--map-heads", "0"});
+    const Outcome run = run_command(work.command(args));
+    REQUIRE(run.status == 0);
+    CHECK(run.peak_memory < 100'000'000);  // one whole map is 268 MB
+  }
+}
+#endif

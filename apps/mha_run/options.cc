@@ -307,14 +307,14 @@ void check(const RunOptions& options) {
 Request parse_run_options(int argc, const char* const* argv) {
   Request request;
   Texts texts;
-  const bool show_all = std::any_of(argv, argv + argc, [](const char* word) {
+  bool show_all = std::any_of(argv, argv + argc, [](const char* word) {
     return std::string_view(word) == "--help-all";
   });
 
   CLI::App app(kExamples, "mha-run");
   app.set_help_flag("-h,--help", "Print this and exit");
   app.set_version_flag("--version", "mha-run " MHA_VERSION);
-  app.add_flag("--help-all", "Print every option and exit");
+  app.add_flag("--help-all", show_all, "Print every option and exit");
   app.footer(kFooter);
   app.allow_extras();
   add_model_options(app, request.options, texts, show_all);

@@ -59,10 +59,13 @@ void require_memory_for(const std::vector<Step>& steps, const TracedRun& run,
 
 }  // namespace
 
+Shape TracedRun::with_batch(Shape item_shape) const {
+  if (batched) item_shape.insert(item_shape.begin(), axes.batch);
+  return item_shape;
+}
+
 Shape TracedRun::shape_of(Step step) const {
-  Shape shape = mha::shape_of(step, sizes, axes.n_queries, axes.n_keys);
-  if (batched) shape.insert(shape.begin(), axes.batch);
-  return shape;
+  return with_batch(mha::shape_of(step, sizes, axes.n_queries, axes.n_keys));
 }
 
 std::size_t TracedRun::heads_of(Step step) const {

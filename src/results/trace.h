@@ -19,8 +19,9 @@ struct TracedRun {
   MaskAxes axes;
   bool batched = false;  // x had a batch axis
 
-  // Shape of a step as a trace holds it: shape_of(), behind a batch axis where
-  // x had one.
+  // The shape of something made for one item, behind a batch axis where x had one.
+  Shape with_batch(Shape item_shape) const;
+  // Shape of a step as a trace holds it.
   Shape shape_of(Step step) const;
   // Matrices of a step to a batch item.
   std::size_t heads_of(Step step) const;

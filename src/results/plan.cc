@@ -53,9 +53,9 @@ class Planner {
   void softmax(const std::string& name, const Shape& scores) {
     add(name, text_of(scores), kSoftmaxFlops * product(scores), scores);
   }
-  std::string text_of(Shape shape) const {
-    if (batch_ != 1) shape.insert(shape.begin(), batch_);
-    return to_string(shape);
+  std::string text_of(const Shape& shape) const {
+    const std::string text = to_string(shape);
+    return batch_ == 1 ? text : "[" + std::to_string(batch_) + ", " + text.substr(1);
   }
   std::vector<PlannedStep> take() { return std::move(steps_); }
 

@@ -4,14 +4,16 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
+#include <memory>
 
 #include "files/names.h"
 
 namespace mha {
 
 void start_log(const std::string& tool, Loudness loudness) {
-  auto logger = spdlog::stderr_color_st("mha");
-  logger->set_pattern("%^" + tool + ":%$ %v");
+  auto logger = std::make_shared<spdlog::logger>(
+      tool, std::make_shared<spdlog::sinks::stderr_color_sink_st>());
+  logger->set_pattern("%^%n:%$ %v");
   logger->set_level(loudness == Loudness::quiet     ? spdlog::level::err
                     : loudness == Loudness::verbose ? spdlog::level::info
                                                     : spdlog::level::warn);

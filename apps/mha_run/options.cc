@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
+#include <memory>
 #include <set>
 #include <string_view>
 
@@ -59,6 +59,18 @@ double require(const std::string& option, double value, bool ok, const char* exp
   throw Error(option + ": " + format_number(value) + " is not " + expected);
 }
 
+// CLI11 shows a flag that takes a value as --causal{start}.
+class HelpFormatter : public CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    const std::string shown = "{start}";
+    if (const auto at = name.find(shown); at != std::string::npos) {
+      name.replace(at, shown.size(), "[=end|off]");
+    }
+    return name;
+  }
+};
+
 // Text of the options that are turned into values after parsing.
 struct Texts {
   std::string ablate, labels, key_lengths, map_heads, trace_only, causal, precision, format;
@@ -81,8 +93,9 @@ void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, bool sh
       ->type_name("N")
       ->group(group);
   app.add_flag("--causal{start}", texts.causal,
-               "Let query i see keys j <= i only, aligned at the start; --causal=end aligns "
-               "the last query with the last key; --causal=off drops what the file says")
+               "Let query i see keys j <= i only, both counted from the start;\n"
+               "--causal=end aligns the last query with the last key,\n"
+               "--causal=off drops what the file says")
       ->group(group);
   app.add_option("--n-kv-heads", texts.n_kv_heads,
                  "Key/value heads, each read by n_heads / N query heads")
@@ -96,10 +109,10 @@ void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, bool sh
       ->group(rare);
   app.add_option("--ablate", texts.ablate,
                  "Drop the part of these heads in y; their maps stay as they are")
-      ->type_name("0,3,…")
+      ->type_name("0,3,...")
       ->group(rare);
   app.add_option("--raw", options.raw,
-                 "Read headerless weights: d_model=512,n_heads=8[,d_head=…][,dtype=…][,bias]")
+                 "Read headerless weights: d_model=512,n_heads=8[,d_head=][,dtype=][,bias]")
       ->type_name("LAYOUT")
       ->group(rare);
 }
@@ -108,7 +121,7 @@ void add_input_options(CLI::App& app, RunOptions& options, Texts& texts, bool sh
   const std::string group = "Input", rare = show_all ? group : "";
   app.add_option(
          "-i,--input", options.input,
-         "Read x, [n, d_model] or [batch, n, d_model]: npy, npz, safetensors, JSON, text")
+         "Read x, [n, d_model] or [batch, n, d_model]: npy, npz,\nsafetensors, JSON, text")
       ->type_name("FILE|-")
       ->group(group);
   app.add_option("--key", options.key,
@@ -119,10 +132,10 @@ void add_input_options(CLI::App& app, RunOptions& options, Texts& texts, bool sh
       ->type_name("FILE")
       ->group(group);
   app.add_option("--labels", texts.labels, "Name the tokens in the report")
-      ->type_name("a,b,…")
+      ->type_name("a,b,...")
       ->group(group);
   app.add_option("--keep-mask", options.keep_masks,
-                 "Attend where 1 or true (Hugging Face, scaled_dot_product_attention, ONNX)")
+                 "Attend where 1 or true (Hugging Face, ONNX,\nscaled_dot_product_attention)")
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->group(group);
@@ -137,7 +150,7 @@ void add_input_options(CLI::App& app, RunOptions& options, Texts& texts, bool sh
       ->group(group);
   app.add_option("--key-lengths", texts.key_lengths,
                  "Take keys from this index on as padding, a number per batch item")
-      ->type_name("a,b,…")
+      ->type_name("a,b,...")
       ->group(group);
   app.add_flag("--allow-nonfinite", options.model.allow_nonfinite,
                "Let NaN and Inf in weights and inputs through")
@@ -154,7 +167,7 @@ void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, bool s
       ->type_name("FILE")
       ->group(group);
   app.add_option("--map-heads", texts.map_heads, "Take these heads' maps only")
-      ->type_name("0,3,…")
+      ->type_name("0,3,...")
       ->group(rare);
   app.add_flag("--average-heads", options.average_heads,
                "Take the mean map over (chosen) heads")
@@ -163,7 +176,7 @@ void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, bool s
       ->type_name("FILE.npz")
       ->group(group);
   app.add_option("--trace-only", texts.trace_only, "Write these steps only")
-      ->type_name("q,scores,…")
+      ->type_name("q,scores,...")
       ->group(rare);
   app.add_option("--format", texts.format,
                  "Write stdout (and files of any suffix) as npy, npz, json, csv or text")
@@ -189,7 +202,7 @@ void add_compare_options(CLI::App& app, RunOptions& options, bool show_all) {
       ->capture_default_str()
       ->group(rare);
   app.add_option("--rtol", options.tolerance.rtol,
-                 "… plus this times the expected value, as numpy.allclose")
+                 "plus this times the expected value, as numpy.allclose")
       ->type_name("R")
       ->capture_default_str()
       ->group(rare);
@@ -312,6 +325,8 @@ Request parse_run_options(int argc, const char* const* argv) {
   });
 
   CLI::App app(kExamples, "mha-run");
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.get_formatter()->column_width(26);
   app.set_help_flag("-h,--help", "Print this and exit");
   app.set_version_flag("--version", "mha-run " MHA_VERSION);
   app.add_flag("--help-all", show_all, "Print every option and exit");

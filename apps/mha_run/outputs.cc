@@ -165,9 +165,9 @@ std::string RunOutputs<T>::report(const Tensor<T>& y) const {
 template <typename T>
 void RunOutputs<T>::print_json(const Tensor<T>& y) const {
   WholeFile out(kStdout);
-  out.write("{\"y\": ");
+  out.write("{\"y\":\n");
   write_tensor(out, Format::json, y, "y");
-  out.write(", \"maps\": ");
+  out.write(",\"maps\":\n");
   write_tensor(out, Format::json, maps_kept_->tensor(), "maps");
   out.write("}\n");
   out.commit();

@@ -55,7 +55,7 @@ void label(RunInputs<T>& inputs, const std::vector<std::string>& option) {
 
 template <typename T>
 std::string describe(const std::string& role, const Sequences<T>& sequences) {
-  return role + sequences.where + ": " + sequences.form + ", " +
+  return role + sequences.where + ", " + sequences.form + " " +
          to_string(sequences.values.shape()) + "\n";
 }
 
@@ -88,7 +88,7 @@ RunInputs<T> read_inputs(const RunOptions& options) {
 template <typename T>
 std::string describe(const RunInputs<T>& inputs) {
   const AttentionSizes& sizes = inputs.model.weights.sizes;
-  std::string text = "weights  " + inputs.archive.path + ": " + inputs.archive.container +
+  std::string text = "weights  " + inputs.archive.path + ", " + inputs.archive.container +
                      ", " + std::to_string(sizes.n_heads) +
                      (sizes.n_heads == 1 ? " head" : " heads");
   if (sizes.n_kv_heads != sizes.n_heads) {

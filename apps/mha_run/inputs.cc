@@ -59,6 +59,14 @@ std::string describe(const std::string& role, const Sequences<T>& sequences) {
          to_string(sequences.values.shape()) + "\n";
 }
 
+template <typename T>
+InputNames names_of(const RunInputs<T>& inputs) {
+  InputNames names{inputs.x.where};
+  if (inputs.key) names.key = inputs.key->where;
+  if (inputs.value) names.value = inputs.value->where;
+  return names;
+}
+
 }  // namespace
 
 template <typename T>
@@ -79,7 +87,8 @@ RunInputs<T> read_inputs(const RunOptions& options) {
   if (!options.key.empty()) inputs.key = read_sequences<T>(options.key, any_value);
   if (!options.value.empty()) inputs.value = read_sequences<T>(options.value, any_value);
   const AttentionSizes& sizes = inputs.model.weights.sizes;
-  inputs.run = {sizes, check_inputs(sizes, inputs.tensors()), inputs.x.values.rank() == 3};
+  inputs.run = {sizes, check_inputs(sizes, inputs.tensors(), names_of(inputs)),
+                inputs.x.values.rank() == 3};
   inputs.mask = read_masks<T>(options, inputs.run.axes);
   label(inputs, options.labels);
   return inputs;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <memory>
 #include <set>
-#include <string_view>
 
 #include "base/error.h"
 #include "files/names.h"
@@ -80,10 +79,12 @@ struct Texts {
   bool quiet = false;
 };
 
-// One function a help group. Rare options have no group, which hides them,
-// unless all are to be shown.
-void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, bool show_all) {
-  const std::string group = "Model", rare = show_all ? group : "";
+// Options that only --help-all shows.
+using Rare = std::vector<CLI::Option*>;
+
+// One function a help group.
+void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
+  const char* group = "Model";
   app.add_option("-w,--weights", options.weights,
                  "Read weights: JSON, .bin/.safetensors, .npz, a folder of .npy")
       ->type_name("FILE")
@@ -97,28 +98,33 @@ void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, bool sh
                "--causal=end aligns the last query with the last key,\n"
                "--causal=off drops what the file says")
       ->group(group);
-  app.add_option("--n-kv-heads", texts.n_kv_heads,
-                 "Key/value heads, each read by n_heads / N query heads")
-      ->type_name("N")
-      ->group(rare);
-  app.add_option("--scale", texts.scale, "Multiply scores by S in place of 1/sqrt(d_head)")
-      ->type_name("S")
-      ->group(rare);
-  app.add_option("--softcap", texts.softcap, "Turn scaled scores into C tanh(score / C)")
-      ->type_name("C")
-      ->group(rare);
-  app.add_option("--ablate", texts.ablate,
-                 "Drop the part of these heads in y; their maps stay as they are")
-      ->type_name("0,3,...")
-      ->group(rare);
-  app.add_option("--raw", options.raw,
-                 "Read headerless weights: d_model=512,n_heads=8[,d_head=][,dtype=][,bias]")
-      ->type_name("LAYOUT")
-      ->group(rare);
+  rare.push_back(app.add_option("--n-kv-heads", texts.n_kv_heads,
+                                "Key/value heads, each read by n_heads / N query heads")
+                     ->type_name("N")
+                     ->group(group));
+  rare.push_back(
+      app.add_option("--scale", texts.scale, "Multiply scores by S in place of 1/sqrt(d_head)")
+          ->type_name("S")
+          ->group(group));
+  rare.push_back(
+      app.add_option("--softcap", texts.softcap, "Turn scaled scores into C tanh(score / C)")
+          ->type_name("C")
+          ->group(group));
+  rare.push_back(
+      app.add_option("--ablate", texts.ablate,
+                     "Drop the part of these heads in y; their maps stay as they are")
+          ->type_name("0,3,...")
+          ->group(group));
+  rare.push_back(
+      app.add_option(
+             "--raw", options.raw,
+             "Read headerless weights: d_model=512,n_heads=8[,d_head=][,dtype=][,bias]")
+          ->type_name("LAYOUT")
+          ->group(group));
 }
 
-void add_input_options(CLI::App& app, RunOptions& options, Texts& texts, bool show_all) {
-  const std::string group = "Input", rare = show_all ? group : "";
+void add_input_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
+  const char* group = "Input";
   app.add_option(
          "-i,--input", options.input,
          "Read x, [n, d_model] or [batch, n, d_model]: npy, npz,\nsafetensors, JSON, text")
@@ -152,13 +158,13 @@ void add_input_options(CLI::App& app, RunOptions& options, Texts& texts, bool sh
                  "Take keys from this index on as padding, a number per batch item")
       ->type_name("a,b,...")
       ->group(group);
-  app.add_flag("--allow-nonfinite", options.model.allow_nonfinite,
-               "Let NaN and Inf in weights and inputs through")
-      ->group(rare);
+  rare.push_back(app.add_flag("--allow-nonfinite", options.model.allow_nonfinite,
+                              "Let NaN and Inf in weights and inputs through")
+                     ->group(group));
 }
 
-void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, bool show_all) {
-  const std::string group = "Results", rare = show_all ? group : "";
+void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
+  const char* group = "Results";
   app.add_option("-o,--output", options.output, "Write y; the suffix names the format")
       ->type_name("FILE|-")
       ->group(group);
@@ -166,18 +172,18 @@ void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, bool s
                  "Write the attention maps [n_heads, n_q, n_k]; .npy is streamed")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--map-heads", texts.map_heads, "Take these heads' maps only")
-      ->type_name("0,3,...")
-      ->group(rare);
-  app.add_flag("--average-heads", options.average_heads,
-               "Take the mean map over (chosen) heads")
-      ->group(rare);
+  rare.push_back(app.add_option("--map-heads", texts.map_heads, "Take these heads' maps only")
+                     ->type_name("0,3,...")
+                     ->group(group));
+  rare.push_back(app.add_flag("--average-heads", options.average_heads,
+                              "Take the mean map over (chosen) heads")
+                     ->group(group));
   app.add_option("--trace", options.trace, "Write every intermediate by name")
       ->type_name("FILE.npz")
       ->group(group);
-  app.add_option("--trace-only", texts.trace_only, "Write these steps only")
-      ->type_name("q,scores,...")
-      ->group(rare);
+  rare.push_back(app.add_option("--trace-only", texts.trace_only, "Write these steps only")
+                     ->type_name("q,scores,...")
+                     ->group(group));
   app.add_option("--format", texts.format,
                  "Write stdout (and files of any suffix) as npy, npz, json, csv or text")
       ->type_name("NAME")
@@ -185,8 +191,8 @@ void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, bool s
   app.add_flag("--full", options.full, "Shorten nothing in the report")->group(group);
 }
 
-void add_compare_options(CLI::App& app, RunOptions& options, bool show_all) {
-  const std::string group = "Comparison", rare = show_all ? group : "";
+void add_compare_options(CLI::App& app, RunOptions& options, Rare& rare) {
+  const char* group = "Comparison";
   app.add_option("--expect", options.expect, "Compare y with this; exit 1 where they differ")
       ->type_name("FILE")
       ->group(group);
@@ -197,19 +203,20 @@ void add_compare_options(CLI::App& app, RunOptions& options, bool show_all) {
                  "Compare the steps this file holds; name the first that differs")
       ->type_name("FILE.npz")
       ->group(group);
-  app.add_option("--atol", options.tolerance.atol, "Allow this absolute difference")
-      ->type_name("A")
-      ->capture_default_str()
-      ->group(rare);
-  app.add_option("--rtol", options.tolerance.rtol,
-                 "plus this times the expected value, as numpy.allclose")
-      ->type_name("R")
-      ->capture_default_str()
-      ->group(rare);
+  rare.push_back(
+      app.add_option("--atol", options.tolerance.atol, "Allow this absolute difference")
+          ->type_name("A")
+          ->capture_default_str()
+          ->group(group));
+  rare.push_back(app.add_option("--rtol", options.tolerance.rtol,
+                                "plus this times the expected value, as numpy.allclose")
+                     ->type_name("R")
+                     ->capture_default_str()
+                     ->group(group));
 }
 
-void add_run_options(CLI::App& app, RunOptions& options, Texts& texts, bool show_all) {
-  const std::string group = "Run", rare = show_all ? group : "";
+void add_run_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
+  const char* group = "Run";
   app.add_option("--precision", texts.precision,
                  "Compute every step in f32 (default) or f64, the reference")
       ->type_name("f32|f64")
@@ -220,7 +227,7 @@ void add_run_options(CLI::App& app, RunOptions& options, Texts& texts, bool show
   app.add_flag("-v,--verbose", texts.verbose,
                "Say which settings are in force and who said so")
       ->group(group);
-  app.add_flag("-q,--quiet", texts.quiet, "No warnings")->group(rare);
+  rare.push_back(app.add_flag("-q,--quiet", texts.quiet, "No warnings")->group(group));
 }
 
 Format parse_format(const std::string& name) {
@@ -320,10 +327,8 @@ void check(const RunOptions& options) {
 Request parse_run_options(int argc, const char* const* argv) {
   Request request;
   Texts texts;
-  bool show_all = std::any_of(argv, argv + argc, [](const char* word) {
-    return std::string_view(word) == "--help-all";
-  });
-
+  bool show_all = false;
+  Rare rare;
   CLI::App app(kExamples, "mha-run");
   app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(26);
@@ -332,14 +337,15 @@ Request parse_run_options(int argc, const char* const* argv) {
   app.add_flag("--help-all", show_all, "Print every option and exit");
   app.footer(kFooter);
   app.allow_extras();
-  add_model_options(app, request.options, texts, show_all);
-  add_input_options(app, request.options, texts, show_all);
-  add_result_options(app, request.options, texts, show_all);
-  add_compare_options(app, request.options, show_all);
-  add_run_options(app, request.options, texts, show_all);
+  add_model_options(app, request.options, texts, rare);
+  add_input_options(app, request.options, texts, rare);
+  add_result_options(app, request.options, texts, rare);
+  add_compare_options(app, request.options, rare);
+  add_run_options(app, request.options, texts, rare);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
+    for (CLI::Option* option : rare) option->group("");  // CLI11 shows no nameless group
     request.text = app.help();
     return request;
   } catch (const CLI::CallForVersion&) {

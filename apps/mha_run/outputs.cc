@@ -70,16 +70,7 @@ RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
       y_path_ = kStdout;
     }
   }
-  if (!options.maps.empty()) {
-    if (format_of(options, options.maps) == Format::npy && options.maps != kStdout) {
-      maps_stream_ = std::make_unique<NpyStream<T>>(options.maps, maps_shape_, n_maps);
-      select_.add(*maps_stream_);
-    } else {
-      maps_kept_ = std::make_unique<Collect<T>>(maps_shape_, n_maps, "--maps " + options.maps);
-      maps_file_ = std::make_unique<WholeFile>(options.maps);
-      select_.add(*maps_kept_);
-    }
-  }
+  if (!options.maps.empty()) open_maps();
   if (!y_path_.empty()) {
     format_of(options, y_path_);
     y_file_ = std::make_unique<WholeFile>(y_path_, element_count(y_shape) * sizeof(T));
@@ -91,6 +82,22 @@ RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
   expect_values();
   if (maps_excerpt_ || maps_kept_ || maps_stream_ || maps_check_) {
     sinks_.add(Step::maps, select_);
+  }
+}
+
+// .npy is streamed where the file can be written in any order.
+template <typename T>
+void RunOutputs<T>::open_maps() {
+  const bool npy = format_of(options_, options_.maps) == Format::npy;
+  const std::size_t n_maps = select_.count();
+  maps_file_ = std::make_unique<WholeFile>(
+      options_.maps, npy ? NpyStream<T>::file_size(options_.maps, maps_shape_) : 0);
+  if (npy && maps_file_->seekable() && options_.maps != kStdout) {
+    maps_stream_ = std::make_unique<NpyStream<T>>(*maps_file_, maps_shape_, n_maps);
+    select_.add(*maps_stream_);
+  } else {
+    maps_kept_ = std::make_unique<Collect<T>>(maps_shape_, n_maps, "--maps " + options_.maps);
+    select_.add(*maps_kept_);
   }
 }
 
@@ -118,14 +125,13 @@ void RunOutputs<T>::expect_values() {
 template <typename T>
 int RunOutputs<T>::finish(const Tensor<T>& y) {
   if (y_file_) write_tensor(*y_file_, format_of(options_, y_path_), y, "y");
-  if (maps_file_) {
+  if (maps_file_ && maps_kept_) {
     write_tensor(*maps_file_, format_of(options_, options_.maps), maps_kept_->tensor(),
                  "maps");
   }
   if (trace_) trace_->write();
 
   if (y_file_) y_file_->commit();
-  if (maps_stream_) maps_stream_->file().commit();
   if (maps_file_) maps_file_->commit();
   if (trace_) trace_->file().commit();
 

@@ -30,6 +30,7 @@ class RunOutputs {
   int finish(const Tensor<T>& y);
 
  private:
+  void open_maps();
   void expect_values();
   std::string report(const Tensor<T>& y) const;
   void print_json(const Tensor<T>& y) const;
@@ -42,9 +43,9 @@ class RunOutputs {
   Sinks<T> sinks_;
   SelectHeads<T> select_;
   std::unique_ptr<WholeFile> y_file_;
-  std::unique_ptr<NpyStream<T>> maps_stream_;  // maps as .npy, or …
-  std::unique_ptr<Collect<T>> maps_kept_;      // in other forms, or for JSON
-  std::unique_ptr<WholeFile> maps_file_;       // where these go
+  std::unique_ptr<WholeFile> maps_file_;
+  std::unique_ptr<NpyStream<T>> maps_stream_;  // into maps_file_, or …
+  std::unique_ptr<Collect<T>> maps_kept_;      // for it, or for a report in JSON
   std::unique_ptr<TraceFile<T>> trace_;
   std::unique_ptr<Excerpt<T>> maps_excerpt_;
   std::unique_ptr<Compare<T>> y_check_, maps_check_;

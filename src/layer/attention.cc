@@ -199,49 +199,49 @@ struct InputShape {
   std::size_t batch, n, width;
 };
 
-InputShape input_shape(const char* name, const Shape& shape) {
+InputShape input_shape(const std::string& name, const Shape& shape) {
   if (shape.size() != 2 && shape.size() != 3) {
-    throw Error(std::string(name) + ": shape is " + to_string(shape) +
+    throw Error(name + ": shape is " + to_string(shape) +
                 ", expected [n, d] or [batch, n, d]");
   }
   if (std::find(shape.begin(), shape.end(), std::size_t{0}) != shape.end()) {
-    throw Error(std::string(name) + ": shape is " + to_string(shape) +
-                ", expected at least one vector");
+    throw Error(name + ": shape is " + to_string(shape) + ", expected at least one vector");
   }
   return {shape.size() == 3 ? shape[0] : 1, shape[shape.size() - 2], shape.back()};
 }
 
-void require_width(const char* name, std::size_t found, std::size_t expected,
+void require_width(const std::string& name, std::size_t found, std::size_t expected,
                    const char* what) {
   if (found == expected) return;
-  throw Error(std::string(name) + ": rows are " + std::to_string(found) + " wide, expected " +
+  throw Error(name + ": rows are " + std::to_string(found) + " wide, expected " +
               std::to_string(expected) + " (" + what + ")");
 }
 
 }  // namespace
 
 template <typename T>
-MaskAxes check_inputs(const AttentionSizes& sizes, const AttentionInputs<T>& inputs) {
+MaskAxes check_inputs(const AttentionSizes& sizes, const AttentionInputs<T>& inputs,
+                      const InputNames& names) {
   const Tensor<T>& x = inputs.x;
   const Tensor<T>& key = inputs.key;
   const Tensor<T>& value = inputs.value;
-  const char* key_name = &key == &x ? "input" : "key";
-  const char* value_name = &value == &x ? "input" : &value == &key ? "key" : "value";
-  const InputShape query_shape = input_shape("input", x.shape());
+  const std::string& key_name = &key == &x ? names.x : names.key;
+  const std::string& value_name = &value == &key ? key_name : names.value;
+  const InputShape query_shape = input_shape(names.x, x.shape());
   const InputShape key_shape = input_shape(key_name, key.shape());
   const InputShape value_shape = input_shape(value_name, value.shape());
-  require_width("input", query_shape.width, sizes.d_model, "d_model");
+  require_width(names.x, query_shape.width, sizes.d_model, "d_model");
   require_width(key_name, key_shape.width, sizes.d_key, "d_key, the rows of W_K");
   require_width(value_name, value_shape.width, sizes.d_value, "d_value, the rows of W_V");
-  for (const auto& [name, tensor, shape] :
-       {std::tuple{key_name, &key, key_shape}, std::tuple{value_name, &value, value_shape}}) {
+  for (const auto& [name, tensor, shape] : {std::tuple{&key_name, &key, key_shape},
+                                            std::tuple{&value_name, &value, value_shape}}) {
     if (tensor->rank() == x.rank() && shape.batch == query_shape.batch) continue;
-    throw Error(std::string(name) + ": shape is " + to_string(tensor->shape()) +
-                ", expected the rank and batch of the input's " + to_string(x.shape()));
+    throw Error(*name + ": shape is " + to_string(tensor->shape()) +
+                ", expected the rank and batch of " + names.x + ", " + to_string(x.shape()));
   }
   if (value_shape.n != key_shape.n) {
-    throw Error(std::string(value_name) + ": has " + std::to_string(value_shape.n) +
-                " rows, expected " + std::to_string(key_shape.n) + ", one for each key");
+    throw Error(value_name + ": has " + std::to_string(value_shape.n) + " rows, expected " +
+                std::to_string(key_shape.n) + ", one for each key");
   }
   return {query_shape.batch, sizes.n_heads, query_shape.n, key_shape.n};
 }
@@ -267,8 +267,10 @@ std::size_t score_block_rows(std::size_t n_queries, std::size_t n_keys,
                                  std::clamp<std::size_t>(n_queries, 1, kMostBlockRows));
 }
 
-template MaskAxes check_inputs(const AttentionSizes&, const AttentionInputs<float>&);
-template MaskAxes check_inputs(const AttentionSizes&, const AttentionInputs<double>&);
+template MaskAxes check_inputs(const AttentionSizes&, const AttentionInputs<float>&,
+                               const InputNames&);
+template MaskAxes check_inputs(const AttentionSizes&, const AttentionInputs<double>&,
+                               const InputNames&);
 template Tensor<float> attention(const AttentionWeights<float>&, const AttentionSettings&,
                                  const Mask<float>&, const AttentionInputs<float>&,
                                  Observer<float>&, AttentionFindings&);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "layer/mask.h"
 #include "layer/observer.h"
@@ -27,11 +28,19 @@ struct AttentionFindings {
   std::size_t leaking_keys = 0;
 };
 
+// What messages call the inputs.
+struct InputNames {
+  std::string x = "input";
+  std::string key = "key";
+  std::string value = "value";
+};
+
 // Sizes a run has beside the weights': the four axes of its masks.
-// Throws Error where ranks, batches or widths do not fit: "input: rows are 5
+// Throws Error where ranks, batches or widths do not fit: "x.csv: rows are 5
 // wide, expected 4 (d_model)".
 template <typename T>
-MaskAxes check_inputs(const AttentionSizes& sizes, const AttentionInputs<T>& inputs);
+MaskAxes check_inputs(const AttentionSizes& sizes, const AttentionInputs<T>& inputs,
+                      const InputNames& names = {});
 
 // Multi-head attention (Vaswani et al. 2017, section 3.2): for each head r
 //   S_r = cap(Q_r K_r^T scale) + masks,  A_r = softmax(S_r),  O_r = A_r V_r

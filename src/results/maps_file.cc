@@ -14,32 +14,35 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "rows go to the file as they lie in memory");
 
-// Bytes of the file; a shape that no disk holds is an error of its own.
 template <typename T>
-std::size_t file_size(const std::string& path, const Shape& shape, std::size_t header) {
-  const auto bytes = checked_multiply(element_count(shape, path), sizeof(T));
-  std::size_t total = 0;
-  if (!bytes || __builtin_add_overflow(*bytes, header, &total)) {
-    throw Error(path + ": shape " + to_string(shape) + " is too large");
-  }
-  return total;
+std::string header_of(const Shape& shape) {
+  return npy_header(sizeof(T) == sizeof(float) ? DType::f32 : DType::f64, shape);
 }
 
 }  // namespace
 
 template <typename T>
-NpyStream<T>::NpyStream(const std::string& path, Shape shape, std::size_t heads)
-    : shape_(std::move(shape)),
-      heads_(heads),
-      header_(npy_header(sizeof(T) == 4 ? DType::f32 : DType::f64, shape_)),
-      file_(path, file_size<T>(path, shape_, header_.size())) {
-  file_.write_at(0, std::as_bytes(std::span(header_)));
+NpyStream<T>::NpyStream(WholeFile& file, Shape shape, std::size_t heads)
+    : file_(file), shape_(std::move(shape)), heads_(heads) {
+  const std::string header = header_of<T>(shape_);
+  header_size_ = header.size();
+  file_.write_at(0, std::as_bytes(std::span(header)));
+}
+
+template <typename T>
+std::size_t NpyStream<T>::file_size(const std::string& path, const Shape& shape) {
+  const auto bytes = checked_multiply(element_count(shape, path), sizeof(T));
+  std::size_t total = 0;
+  if (!bytes || __builtin_add_overflow(*bytes, header_of<T>(shape).size(), &total)) {
+    throw Error(path + ": shape " + to_string(shape) + " is too large");
+  }
+  return total;
 }
 
 template <typename T>
 void NpyStream<T>::rows(const Place& place, ConstMatrixView<T> block) {
   std::size_t offset =
-      header_.size() + offset_of(place, shape_, heads_, block.rows, block.cols) * sizeof(T);
+      header_size_ + offset_of(place, shape_, heads_, block.rows, block.cols) * sizeof(T);
   if (block.stride == block.cols) {
     file_.write_at(offset, std::as_bytes(std::span(block.data, block.rows * block.cols)));
     return;

@@ -14,17 +14,19 @@ template <typename T>
 class NpyStream final : public Sink<T> {
  public:
   // `shape`: as the file shall say it; `heads` matrices to a batch item.
-  // Throws Error(Fault::system) where the disk has too little room, saying how
-  // much is needed. REQUIRES: a path that is not "-" nor a pipe.
-  NpyStream(const std::string& path, Shape shape, std::size_t heads);
+  // REQUIRES: file.seekable(); the file outlives the stream.
+  NpyStream(WholeFile& file, Shape shape, std::size_t heads);
   void rows(const Place& place, ConstMatrixView<T> block) override;
-  WholeFile& file() { return file_; }
+
+  // Bytes of such a file, so that it can be opened only where the disk has room.
+  // Throws Error where no disk could hold the shape.
+  static std::size_t file_size(const std::string& path, const Shape& shape);
 
  private:
+  WholeFile& file_;
   Shape shape_;
   std::size_t heads_;
-  std::string header_;
-  WholeFile file_;
+  std::size_t header_size_;
 };
 
 }  // namespace mha

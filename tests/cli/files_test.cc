@@ -79,6 +79,13 @@ SCENARIO("pipes work on both sides") {
     CHECK(run.status == 0);
     CHECK(work.has("y2.npy"));
   }
+  WHEN("maps go to a pipe that has a name") {
+    REQUIRE(::mkfifo((work.files / "maps.npy").c_str(), 0600) == 0);
+    const Outcome run = work.shell(
+        "mha-run -w ramp.json -i x.csv --maps maps.npy & cat maps.npy > copy.npy; wait; "
+        "mha-run -w ramp.json -i x.csv --expect-maps copy.npy");
+    CHECK(run.status == 0);
+  }
   WHEN("standard input is empty") {
     const Outcome run = work.run({"-w", "ramp.json", "-i", "-"});
     CHECK(run.status == 2);

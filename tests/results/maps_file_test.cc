@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "catch.h"
 #include "files/archive.h"
+#include "files/whole_file.h"
 #include "results/feed.h"
 #include "support/error_of.h"
 #include "support/temp_folder.h"
@@ -19,10 +20,11 @@ TEMPLATE_TEST_CASE("streamed maps read back as they were, whatever their blocks"
   const std::string path = folder / "maps.npy";
   const Tensor<TestType> maps = counted<TestType>({2, 3, 5, 4});
   {
-    NpyStream<TestType> stream(path, maps.shape(), 3);
+    WholeFile file(path);
+    NpyStream<TestType> stream(file, maps.shape(), 3);
     feed(stream, maps, 3, block_rows, padding);
     CHECK_FALSE(std::filesystem::exists(path));
-    stream.file().commit();
+    file.commit();
   }
   const Archive archive = open_archive(path);
   const Member& member = archive.at("");
@@ -34,7 +36,8 @@ TEST_CASE("maps that are not committed leave nothing behind") {
   const TempFolder folder;
   {
     const Tensor<float> maps = counted<float>({1, 2, 2});
-    NpyStream<float> stream(folder / "maps.npy", maps.shape(), 1);
+    WholeFile file(folder / "maps.npy");
+    NpyStream<float> stream(file, maps.shape(), 1);
     feed(stream, maps, 1, 2);
   }
   CHECK(std::filesystem::is_empty(folder.path()));
@@ -42,15 +45,19 @@ TEST_CASE("maps that are not committed leave nothing behind") {
 
 TEST_CASE("maps without a row make a file of their shape") {
   const TempFolder folder;
-  NpyStream<float> stream(folder / "maps.npy", {2, 0, 4}, 2);
-  stream.file().commit();
+  WholeFile file(folder / "maps.npy");
+  NpyStream<float> stream(file, {2, 0, 4}, 2);
+  file.commit();
   const Archive archive = open_archive(folder / "maps.npy");
   CHECK(archive.at("").shape == Shape{2, 0, 4});
 }
 
 TEST_CASE("maps that no disk here holds are refused before they are computed") {
   const TempFolder folder;
-  const auto open = [&] { NpyStream<float>(folder / "maps.npy", {8, 4000000, 4000000}, 8); };
+  const std::string path = folder / "maps.npy";
+  const auto open = [&] {
+    WholeFile(path, NpyStream<float>::file_size(path, {8, 4000000, 4000000}));
+  };
   CHECK(fails_with(Fault::system, open));
   CHECK(error_of(open).find("512.0 TB") != std::string::npos);
   CHECK(std::filesystem::is_empty(folder.path()));

@@ -225,9 +225,9 @@ TEST_CASE("inputs that do not fit the weights are refused with both numbers") {
         "value: rows are 3 wide, expected 2 (d_value, the rows of W_V)");
   CHECK(refusal({5, 4}, {6, 3}, {7, 2}) == "value: has 7 rows, expected 6, one for each key");
   CHECK(refusal({2, 5, 4}, {3, 6, 3}, {2, 6, 2}) ==
-        "key: shape is [3, 6, 3], expected the rank and batch of the input's [2, 5, 4]");
+        "key: shape is [3, 6, 3], expected the rank and batch of input, [2, 5, 4]");
   CHECK(refusal({1, 5, 4}, {1, 6, 3}, {6, 2}) ==
-        "value: shape is [6, 2], expected the rank and batch of the input's [1, 5, 4]");
+        "value: shape is [6, 2], expected the rank and batch of input, [1, 5, 4]");
   CHECK(refusal({4}, {6, 3}, {6, 2}) ==
         "input: shape is [4], expected [n, d] or [batch, n, d]");
   CHECK(refusal({5, 4}, {0, 3}, {0, 2}) ==

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "mha_run/inputs.h"
 #include "mha_run/options.h"

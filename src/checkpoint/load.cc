@@ -1,7 +1,5 @@
 #include "checkpoint/load.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "checkpoint/native.h"
 #include "checkpoint/settings.h"

@@ -1,7 +1,6 @@
 #include "checkpoint/native.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/error.h"
 #include "checkpoint/native_names.h"

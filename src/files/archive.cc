@@ -1,7 +1,6 @@
 #include "files/archive.h"
 
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include "base/error.h"

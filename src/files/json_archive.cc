@@ -1,3 +1,5 @@
+#include <memory>
+#include <span>
 #include <unordered_set>
 
 #include "base/error.h"

@@ -1,8 +1,6 @@
 #include "files/raw.h"
 
-#include <array>
 #include <charconv>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>

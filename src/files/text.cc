@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
+#include <memory>
+#include <span>
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,6 +1,9 @@
 #include <zlib.h>
 
 #include <cassert>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
 
 #include "files/zip.h"
 

@@ -3,6 +3,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <string>
 

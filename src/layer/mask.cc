@@ -1,8 +1,8 @@
 #include "layer/mask.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
-#include <optional>
 
 #include "base/error.h"
 

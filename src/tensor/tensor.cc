@@ -1,6 +1,7 @@
 #include "tensor/tensor.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 #include "base/error.h"

@@ -1,6 +1,5 @@
 #include "files/archive.h"
 
-#include <cmath>
 #include <limits>
 
 #include "catch.h"

@@ -1,7 +1,5 @@
 #include "files/npy.h"
 
-#include <cmath>
-
 #include "catch.h"
 #include "files/crafted.h"
 #include "support/error_of.h"

@@ -1,6 +1,5 @@
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "base/error.h"
 #include "files/text.h"

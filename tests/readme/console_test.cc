@@ -1,7 +1,5 @@
 #include "readme/console.h"
 
-#include <stdexcept>
-
 #include "catch.h"
 
 using namespace mha;

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "checkpoint/native.h"
-#include "checkpoint/settings.h"
 #include "files/format.h"
 
 namespace mha {
@@ -22,6 +21,15 @@ HeadCount head_count(const Archive& archive, const char* name, const char* optio
 
 std::string source_of(bool asked, const char* option, bool in_file, const std::string& path) {
   return asked ? option : in_file ? path : "default";
+}
+
+const char* name_of(Causal causal) {
+  switch (causal) {
+    case Causal::off: break;
+    case Causal::start: return "start";
+    case Causal::end: return "end";
+  }
+  return "off";
 }
 
 }  // namespace
@@ -71,7 +79,7 @@ LoadedAttention<T> load_attention(const Archive& archive, const ModelOptions& op
       source_of(options.softcap.has_value(), "--softcap", file.softcap.has_value(),
                 archive.path));
   settings.causal = options.causal.value_or(file.causal.value_or(settings.causal));
-  add("causal", to_string(settings.causal),
+  add("causal", name_of(settings.causal),
       source_of(options.causal.has_value(), "--causal", file.causal.has_value(),
                 archive.path));
   in_force.insert(in_force.end(), file.unused.begin(), file.unused.end());

@@ -2,21 +2,14 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "checkpoint/settings.h"
 #include "files/archive.h"
 #include "layer/settings.h"
 #include "layer/weights.h"
 
 namespace mha {
-
-// A setting that is in force, and who said so.
-struct SettingInForce {
-  std::string name;    // "n_heads"
-  std::string value;   // "2"
-  std::string source;  // "shape of W_Q", "w.bin", "default", "--scale"
-};
 
 // What the command line says about the model; it wins over the file, except
 // for head counts, where a contradiction is an error.

@@ -81,14 +81,6 @@ void refuse_undone(const Archive& archive, const std::string& name, const std::s
 
 }  // namespace
 
-std::string to_string(Causal causal) {
-  switch (causal) {
-    case Causal::start: return "start";
-    case Causal::end: return "end";
-    default: return "off";
-  }
-}
-
 FileSettings read_settings(const Archive& archive) {
   FileSettings settings;
   for (const auto& [name, value] : archive.settings) {

@@ -6,11 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/load.h"
 #include "files/archive.h"
 #include "layer/settings.h"
 
 namespace mha {
+
+// A setting that is in force, and who said so.
+struct SettingInForce {
+  std::string name;    // "n_heads"
+  std::string value;   // "2"
+  std::string source;  // "shape of W_Q", "w.bin", "default", "--scale"
+};
 
 // What a weights file says beside its tensors.
 struct FileSettings {
@@ -28,7 +34,5 @@ struct FileSettings {
 // one, with the nearest known name. The metadata of safetensors may hold keys
 // of other programs; there only those near a known one are refused.
 FileSettings read_settings(const Archive& archive);
-
-std::string to_string(Causal causal);
 
 }  // namespace mha

@@ -16,10 +16,6 @@ const std::vector<std::string> kWhole = {"W_Q", "W_K", "W_V", "W_O",
 const std::vector<std::string> kOfHead = {"W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V"};
 const std::vector<std::string> kOfKvHead = {"W_K", "W_V", "b_K", "b_V"};
 
-bool is_one_of(std::string_view name, const std::vector<std::string>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // "heads[3].W_Q" taken apart.
 struct HeadName {
   std::string_view group;  // "heads" or "kv_heads"

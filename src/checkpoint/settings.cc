@@ -1,6 +1,5 @@
 #include "checkpoint/settings.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -13,10 +12,6 @@ namespace {
 const std::vector<std::string> kSizes = {"d_model", "d_key", "d_value", "d_head", "d_v"};
 // Settings of what an encoder layer does around its attention.
 const std::vector<std::string> kAround = {"norm", "norm_type", "activation", "gated", "eps"};
-
-bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 const std::vector<std::string>& known_settings() {
   static const std::vector<std::string> known = [] {

@@ -84,6 +84,10 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
   return best;
 }
 
+bool is_one_of(std::string_view name, std::span<const std::string> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 std::string list_of(std::span<const std::string> names, std::size_t most) {
   if (names.empty()) return "nothing";
   std::string text;

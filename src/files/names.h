@@ -11,6 +11,9 @@ namespace mha {
 // it would change.
 std::string nearest(std::string_view name, std::span<const std::string> known);
 
+// Whether `name` is one of them, to the letter.
+bool is_one_of(std::string_view name, std::span<const std::string> names);
+
 // "a, b, c", shortened after `most`: "a, b, c, … and 12 more"; "nothing" for an
 // empty list. Printable.
 std::string list_of(std::span<const std::string> names, std::size_t most = 12);

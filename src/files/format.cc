@@ -14,63 +14,43 @@
 namespace mha {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
-
-// A text on its way to a file, in pieces of some 64 kB.
-class Text {
- public:
-  explicit Text(WholeFile& file) : file_(file) {}
-  Text& operator<<(std::string_view text) {
-    buffer_ += text;
-    if (buffer_.size() >= kBufferBytes) flush();
-    return *this;
-  }
-  void flush() {
-    file_.write(std::string_view(buffer_));
-    buffer_.clear();
-  }
-
- private:
-  WholeFile& file_;
-  std::string buffer_;
-};
-
 template <typename T>
 constexpr DType dtype_of() {
   return std::is_same_v<T, float> ? DType::f32 : DType::f64;
 }
 
 template <typename T>
-void write_rows(Text& text, const Tensor<T>& tensor, std::string_view between) {
+void write_rows(WholeFile& file, const Tensor<T>& tensor, std::string_view between) {
   if (tensor.empty()) return;
   for (std::size_t m = 0; m < tensor.matrix_count(); ++m) {
     const ConstMatrixView<T> matrix = tensor.matrix(m);
-    if (m > 0) text << "\n";
+    if (m > 0) file.write("\n");
     for (std::size_t i = 0; i < matrix.rows; ++i) {
       for (std::size_t j = 0; j < matrix.cols; ++j) {
-        text << (j > 0 ? between : "") << format_number(matrix(i, j));
+        if (j > 0) file.write(between);
+        file.write(format_number(matrix(i, j)));
       }
-      text << "\n";
+      file.write("\n");
     }
   }
 }
 
 // The elements of one index of the axes before `axis`; moves `next` past them.
 template <typename T>
-void write_nested(Text& text, const Shape& shape, std::size_t axis, const T*& next) {
+void write_nested(WholeFile& file, const Shape& shape, std::size_t axis, const T*& next) {
   if (axis == shape.size()) {
-    text << (std::isfinite(*next) ? format_number(*next) : "null");
+    file.write(std::isfinite(*next) ? format_number(*next) : "null");
     ++next;
     return;
   }
   // A matrix row a line.
   const std::string_view between = axis + 1 < shape.size() ? ",\n" : ", ";
-  text << "[";
+  file.write("[");
   for (std::size_t i = 0; i < shape[axis]; ++i) {
-    if (i > 0) text << between;
-    write_nested(text, shape, axis + 1, next);
+    if (i > 0) file.write(between);
+    write_nested(file, shape, axis + 1, next);
   }
-  text << "]";
+  file.write("]");
 }
 
 // The shortest text whose double, narrowed, is `value` again.
@@ -130,7 +110,6 @@ template <typename T>
 void write_tensor(WholeFile& file, Format format, const Tensor<T>& tensor,
                   const std::string& name) {
   const auto bytes = std::as_bytes(tensor.values());
-  Text text(file);
   switch (format) {
     case Format::npy:
       file.write(npy_header(dtype_of<T>(), tensor.shape()));
@@ -145,14 +124,13 @@ void write_tensor(WholeFile& file, Format format, const Tensor<T>& tensor,
     }
     case Format::json: {
       const T* next = tensor.data();
-      write_nested(text, tensor.shape(), 0, next);
-      text << "\n";
-      break;
+      write_nested(file, tensor.shape(), 0, next);
+      file.write("\n");
+      return;
     }
-    case Format::csv: write_rows(text, tensor, ","); break;
-    case Format::text: write_rows(text, tensor, " "); break;
+    case Format::csv: write_rows(file, tensor, ","); return;
+    case Format::text: write_rows(file, tensor, " "); return;
   }
-  text.flush();
 }
 
 std::string format_number(float value) { return number_text(value); }

@@ -4,20 +4,14 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <type_traits>
 
 #include "base/error.h"
 #include "files/names.h"
 #include "files/npy.h"
-#include "files/zip.h"
+#include "files/npz.h"
 
 namespace mha {
 namespace {
-
-template <typename T>
-constexpr DType dtype_of() {
-  return std::is_same_v<T, float> ? DType::f32 : DType::f64;
-}
 
 template <typename T>
 void write_rows(WholeFile& file, const Tensor<T>& tensor, std::string_view between) {
@@ -109,16 +103,14 @@ Format format_of_path(const std::string& path) {
 template <typename T>
 void write_tensor(WholeFile& file, Format format, const Tensor<T>& tensor,
                   const std::string& name) {
-  const auto bytes = std::as_bytes(tensor.values());
   switch (format) {
     case Format::npy:
       file.write(npy_header(dtype_of<T>(), tensor.shape()));
-      file.write(bytes);
+      file.write(std::as_bytes(tensor.values()));
       return;
     case Format::npz: {
-      const std::string header = npy_header(dtype_of<T>(), tensor.shape());
       ZipWriter zip(file);
-      zip.add(name + ".npy", {std::as_bytes(std::span(header)), bytes});
+      add_npy(zip, name, tensor);
       zip.finish();
       return;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,7 +12,6 @@
 #include "files/elements.h"
 #include "files/names.h"
 #include "files/npy.h"
-#include "files/zip.h"
 
 namespace mha {
 namespace {
@@ -83,6 +83,16 @@ Archive open_npz(const Bytes& bytes, const std::string& path) {
   }
   return archive;
 }
+
+template <typename T>
+void add_npy(ZipWriter& zip, const std::string& name, const Tensor<T>& tensor) {
+  const std::string header = npy_header(dtype_of<T>(), tensor.shape());
+  zip.add(name + std::string(kSuffix),
+          {std::as_bytes(std::span(header)), std::as_bytes(tensor.values())});
+}
+
+template void add_npy(ZipWriter&, const std::string&, const Tensor<float>&);
+template void add_npy(ZipWriter&, const std::string&, const Tensor<double>&);
 
 Archive open_npy_folder(const std::string& path) {
   Archive archive;

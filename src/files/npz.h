@@ -4,6 +4,8 @@
 
 #include "files/archive.h"
 #include "files/bytes.h"
+#include "files/zip.h"
+#include "tensor/tensor.h"
 
 namespace mha {
 
@@ -12,6 +14,10 @@ namespace mha {
 // settings, strings with one axis lists. Throws Error that names the member
 // that is no .npy array, and Error with advice for a PyTorch checkpoint.
 Archive open_npz(const Bytes& bytes, const std::string& path);
+
+// Writes a tensor as the member `name`; finish() is the caller's.
+template <typename T>
+void add_npy(ZipWriter& zip, const std::string& name, const Tensor<T>& tensor);
 
 // A folder: each NAME.npy in it a tensor called NAME, in the order of names;
 // other files are left alone. Throws Error where there is none.

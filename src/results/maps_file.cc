@@ -16,7 +16,7 @@ static_assert(std::endian::native == std::endian::little,
 
 template <typename T>
 std::string header_of(const Shape& shape) {
-  return npy_header(sizeof(T) == sizeof(float) ? DType::f32 : DType::f64, shape);
+  return npy_header(dtype_of<T>(), shape);
 }
 
 }  // namespace

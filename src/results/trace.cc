@@ -1,16 +1,12 @@
 #include "results/trace.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
-#include <span>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "files/names.h"
-#include "files/npy.h"
-#include "files/zip.h"
-#include "tensor/dtype.h"
+#include "files/npz.h"
 
 namespace mha {
 namespace {
@@ -119,14 +115,9 @@ void TraceFile<T>::watch(Sinks<T>& sinks) {
 
 template <typename T>
 void TraceFile<T>::write() {
-  static_assert(std::endian::native == std::endian::little);
   ZipWriter zip(file_);
   for (const Kept& kept : kept_) {
-    const Tensor<T>& tensor = kept.values.tensor();
-    const std::string header =
-        npy_header(sizeof(T) == 4 ? DType::f32 : DType::f64, tensor.shape());
-    zip.add(std::string(name_of(kept.step)) + ".npy",
-            {std::as_bytes(std::span(header)), std::as_bytes(tensor.values())});
+    add_npy(zip, std::string(name_of(kept.step)), kept.values.tensor());
   }
   zip.finish();
 }

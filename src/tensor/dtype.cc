@@ -46,10 +46,6 @@ std::string_view name_of(DType type) {
   return "other";
 }
 
-bool is_float(DType type) {
-  return type == DType::f16 || type == DType::bf16 || type == DType::f32 || type == DType::f64;
-}
-
 float widen_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 namespace mha {
 
@@ -32,7 +33,12 @@ std::size_t size_of(DType type);
 // "f32", "bool", …
 std::string_view name_of(DType type);
 
-bool is_float(DType type);
+// The type that a float or a double is of.
+template <typename T>
+constexpr DType dtype_of() {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
+  return std::is_same_v<T, float> ? DType::f32 : DType::f64;
+}
 
 // Exact widening; subnormals, infinities and NaN kept.
 float widen_f16(std::uint16_t bits);

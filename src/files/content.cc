@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "files/names.h"
 
 namespace mha {
 namespace {
@@ -45,9 +46,8 @@ std::string_view skip_blanks(std::string_view text) {
 
 bool starts_with_word(std::string_view text, std::string_view lower_word) {
   if (text.size() < lower_word.size()) return false;
-  return std::equal(lower_word.begin(), lower_word.end(), text.begin(), [](char a, char b) {
-    return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
-  });
+  return std::equal(lower_word.begin(), lower_word.end(), text.begin(),
+                    [](char a, char b) { return a == lower(b); });
 }
 
 bool is_text_byte(char c) {
@@ -93,6 +93,12 @@ std::string hex(std::string_view bytes) {
 
 }  // namespace
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
+}
+
 Content content_of(std::string_view bytes, const std::string& path) {
   if (bytes.empty()) throw Error(path + ": is empty");
   if (bytes.starts_with("\x93NUMPY")) return Content::npy;
@@ -106,10 +112,7 @@ Content content_of(std::string_view bytes, const std::string& path) {
                 ": is a pickle (an old PyTorch checkpoint?), which is never run; save its "
                 "tensors with safetensors.torch.save_file(…)");
   }
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  std::string_view text = bytes;
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  text = skip_blanks(text);
+  const std::string_view text = skip_blanks(without_byte_order_mark(bytes));
   if (text.empty()) throw Error(path + ": holds nothing but blanks");
   for (const std::string_view word : kMarkup) {
     if (starts_with_word(text, word)) {

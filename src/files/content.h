@@ -8,6 +8,9 @@ namespace mha {
 // What the first bytes of a file show.
 enum class Content { npy, zip, safetensors, json, text };
 
+// Text less the byte order mark (UTF-8) that some editors begin it with.
+std::string_view without_byte_order_mark(std::string_view text);
+
 // Never looks at a name. Throws Error that says what the content is instead
 // where it is none of these: a Git LFS pointer, a web page, a PyTorch
 // checkpoint, nothing at all.

@@ -91,8 +91,7 @@ Format format_of_path(const std::string& path) {
   const std::string file = path.substr(path.rfind('/') + 1);
   const std::size_t dot = file.rfind('.');
   std::string suffix = dot == file.npos ? "" : file.substr(dot + 1);
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(), lower);
   if (suffix == "txt" || suffix == "tsv") suffix = "text";
   if (const auto format = format_named(suffix)) return *format;
   throw Error(printable(path) + ": the suffix " +

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "files/content.h"
 #include "files/names.h"
 
 namespace mha {
@@ -17,7 +18,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxDepth = 16;
 constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::string shortened(const std::string& text) {
   constexpr std::size_t kMost = 40;
@@ -355,8 +355,7 @@ std::optional<Shape> JsonNode::naturals() const {
 }
 
 JsonNode parse_json(const Bytes& bytes, const std::string& where) {
-  std::string_view text = bytes.text();
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::string_view text = without_byte_order_mark(bytes.text());
   if (text.find_first_not_of(" \t\r\n") == text.npos)
     throw Error(where + ": empty, expected JSON");
   require_room(text, where);

@@ -9,8 +9,6 @@
 namespace mha {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 // Optimal string alignment distance, or anything above `limit` once it must
 // exceed that: names come from files that nobody vouches for.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
@@ -70,6 +68,8 @@ bool is_control(std::string_view sequence) {
 }
 
 }  // namespace
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::string nearest(std::string_view name, std::span<const std::string> known) {
   std::string best;

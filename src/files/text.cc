@@ -7,12 +7,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "files/content.h"
 #include "files/names.h"
 
 namespace mha {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kBlanks = " \t\r\f\v";
 
 enum class Delimiter { comma, tab, blanks };
@@ -315,11 +315,10 @@ class Table {
 }  // namespace
 
 Archive open_text(const Bytes& bytes, const std::string& path) {
-  std::string_view text = bytes.text();
+  const std::string_view text = without_byte_order_mark(bytes.text());
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     throw Error(path + ": UTF-16 text, expected UTF-8");
   }
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const Layout layout = layout_of(text);
 
   Table table(path, layout);

@@ -209,9 +209,9 @@ Bytes inflate_whole(const ZipEntry& entry) {
   return owned(std::move(memory), entry.size);
 }
 
-std::uint32_t checksum(std::uint32_t crc, std::span<const std::byte> bytes) {
+std::uint32_t checksum(std::span<const std::byte> bytes) {
   return static_cast<std::uint32_t>(
-      crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 }  // namespace
@@ -249,7 +249,7 @@ std::vector<ZipEntry> read_zip(const Bytes& file, const std::string& path) {
 
 Bytes zip_content(const ZipEntry& entry) {
   Bytes content = entry.deflated ? inflate_whole(entry) : entry.packed;
-  if (checksum(0, content.span()) != entry.crc) {
+  if (checksum(content.span()) != entry.crc) {
     throw Error(entry.where + ": is damaged, its checksum (CRC-32) does not match");
   }
   return content;

@@ -12,7 +12,7 @@ namespace {
 // Where the heads stand in a tensor whose heads lie side by side.
 enum class Heads { in_columns, in_rows };
 
-std::string quoted_shape(const std::string& name, const Shape& shape) {
+std::string found_shape(const std::string& name, const Shape& shape) {
   return name + " is " + to_string(shape);
 }
 
@@ -37,15 +37,15 @@ class Reader {
     const Member& first = *survey.parts.members[0];
     const Shape& shape = first.shape;
     if (std::find(shape.begin(), shape.end(), std::size_t{0}) != shape.end()) {
-      fail(quoted_shape(first.name, shape) + ": an axis is empty");
+      fail(found_shape(first.name, shape) + ": an axis is empty");
     }
     if (survey.parts.per_head) {
       for (const Member* part : survey.parts.members) {
         if (part->shape.size() != 2) {
-          fail(quoted_shape(part->name, part->shape) + ", expected a matrix");
+          fail(found_shape(part->name, part->shape) + ", expected a matrix");
         }
         if (part->shape != shape) {
-          fail(quoted_shape(part->name, part->shape) + ", expected " + to_string(shape) +
+          fail(found_shape(part->name, part->shape) + ", expected " + to_string(shape) +
                " like " + first.name);
         }
       }
@@ -53,7 +53,7 @@ class Reader {
     } else if (shape.size() == 3) {
       survey.heads = shape[0];
     } else if (shape.size() != 2) {
-      fail(quoted_shape(name, shape) + ", expected " +
+      fail(found_shape(name, shape) + ", expected " +
            (side == Heads::in_columns
                 ? "[heads, width, d] or [width, heads * d]"
                 : "[n_heads, d_v, d_model] or [n_heads * d_v, d_model]"));
@@ -69,7 +69,7 @@ class Reader {
     std::size_t& width = survey.side == Heads::in_columns ? survey.cols : survey.rows;
     if (width % count != 0) {
       const Shape& shape = survey.parts.members[0]->shape;
-      fail(quoted_shape(survey.parts.name, shape) + ": its " + std::to_string(width) +
+      fail(found_shape(survey.parts.name, shape) + ": its " + std::to_string(width) +
            (survey.side == Heads::in_columns ? " columns" : " rows") + " do not split into " +
            std::to_string(count) + " heads (" + why + ")");
     }
@@ -88,7 +88,7 @@ class Reader {
         fail(survey.parts.name + " is there for " + std::to_string(survey.heads) +
              " heads, expected " + std::to_string(heads) + " (" + why + ")");
       }
-      fail(quoted_shape(first.name, first.shape) + ", expected " + to_string({rows, cols}) +
+      fail(found_shape(first.name, first.shape) + ", expected " + to_string({rows, cols}) +
            " (" + why + ")");
     }
     Shape expected{heads, rows, cols};
@@ -96,7 +96,7 @@ class Reader {
       expected = survey.side == Heads::in_columns ? Shape{rows, heads * cols}
                                                   : Shape{heads * rows, cols};
     }
-    fail(quoted_shape(first.name, first.shape) + ", expected " + to_string(expected) + " (" +
+    fail(found_shape(first.name, first.shape) + ", expected " + to_string(expected) + " (" +
          why + ")");
   }
 
@@ -140,7 +140,7 @@ class Reader {
       const Shape stacked{heads, width};
       const Shape flat{heads * width};
       if (member.shape != flat && (name == "b_O" || member.shape != stacked)) {
-        fail(quoted_shape(name, member.shape) + ", expected " +
+        fail(found_shape(name, member.shape) + ", expected " +
              (name == "b_O" || heads == 1 ? to_string(flat)
                                           : to_string(stacked) + " or " + to_string(flat)) +
              " (" + why + ")");
@@ -155,7 +155,7 @@ class Reader {
     }
     for (const Member* part : parts.members) {
       if (part->shape != Shape{width}) {
-        fail(quoted_shape(part->name, part->shape) + ", expected " + to_string(Shape{width}) +
+        fail(found_shape(part->name, part->shape) + ", expected " + to_string(Shape{width}) +
              " (" + why + ")");
       }
     }
@@ -202,48 +202,45 @@ std::string with_source(const char* name, const HeadCount& count) {
   return std::string(name) + " " + std::to_string(*count.said) + ", " + count.source;
 }
 
-}  // namespace
+std::string from_shape(const char* name, std::size_t size, const char* tensor) {
+  return std::string(name) + " " + std::to_string(size) + " from " + tensor;
+}
 
-template <typename T>
-AttentionWeights<T> read_native(const Archive& archive, HeadCount& n_heads,
-                                HeadCount& n_kv_heads, bool allow_nonfinite) {
-  require_known(archive);
-  const Reader reader(archive, allow_nonfinite);
-  Survey Q = reader.survey("W_Q", Heads::in_columns);
-  Survey K = reader.survey("W_K", Heads::in_columns);
-  Survey V = reader.survey("W_V", Heads::in_columns);
-  Survey O = reader.survey("W_O", Heads::in_rows);
-  for (const Survey* survey : {&Q, &K, &V, &O}) {
+struct Projections {
+  Survey Q, K, V, O;
+};
+
+Projections survey_projections(const Reader& reader) {
+  Projections all{
+      reader.survey("W_Q", Heads::in_columns), reader.survey("W_K", Heads::in_columns),
+      reader.survey("W_V", Heads::in_columns), reader.survey("W_O", Heads::in_rows)};
+  for (const Survey* survey : {&all.Q, &all.K, &all.V, &all.O}) {
     if (survey->parts.empty()) {
       reader.fail(survey->parts.name + " is missing, expected W_Q, W_K, W_V and W_O");
     }
   }
+  return all;
+}
 
-  AttentionWeights<T> weights;
-  AttentionSizes& sizes = weights.sizes;
-  sizes.d_model = Q.rows;
-  for (const auto& [name, count] :
-       {std::pair("n_heads", &n_heads), {"n_kv_heads", &n_kv_heads}}) {
-    if (count->said != 0u) continue;
-    reader.fail(std::string(name) + " is 0 (" + count->source +
-                "), expected one head or more for d_model " + std::to_string(sizes.d_model));
-  }
-
+// Splits W_Q and W_O into heads.
+void settle_heads(const Reader& reader, Survey& Q, Survey& O, HeadCount& n_heads) {
   for (const Survey* survey : {&Q, &O}) {
-    if (survey->heads != 0)
+    if (survey->heads != 0) {
       settle(reader, n_heads, "n_heads", survey->heads, survey->parts.name);
+    }
   }
   if (!n_heads.said) {
-    reader.fail(quoted_shape("W_Q", Q.parts.members[0]->shape) +
+    reader.fail(found_shape("W_Q", Q.parts.members[0]->shape) +
                 ", heads side by side, and nothing says how many: give --n-heads");
   }
-  sizes.n_heads = *n_heads.said;
   const std::string of_heads = with_source("n_heads", n_heads);
-  reader.split(Q, sizes.n_heads, of_heads + ", d_model " + std::to_string(sizes.d_model));
-  reader.split(O, sizes.n_heads, of_heads);
-  sizes.d_head = Q.cols;
-  const std::string of_head = "d_head " + std::to_string(sizes.d_head) + " from W_Q";
+  reader.split(Q, *n_heads.said, of_heads + ", d_model " + std::to_string(Q.rows));
+  reader.split(O, *n_heads.said, of_heads);
+}
 
+// Splits W_K and W_V into as many heads as their shapes, the file or W_Q tell.
+void settle_kv_heads(const Reader& reader, const Survey& Q, Survey& K, Survey& V,
+                     const HeadCount& n_heads, HeadCount& n_kv_heads) {
   for (const Survey* survey : {&K, &V}) {
     if (survey->heads != 0) {
       settle(reader, n_kv_heads, "n_kv_heads", survey->heads, survey->parts.name);
@@ -251,43 +248,63 @@ AttentionWeights<T> read_native(const Archive& archive, HeadCount& n_heads,
   }
   // Side by side: a key is as wide as a query, which tells how many there are.
   if (!n_kv_heads.said) {
-    const std::size_t count = K.cols / sizes.d_head;
-    const bool fits = count > 0 && K.cols % sizes.d_head == 0 && sizes.n_heads % count == 0;
+    const std::size_t count = K.cols / Q.cols;
+    const bool fits = count > 0 && K.cols % Q.cols == 0 && *n_heads.said % count == 0;
     n_kv_heads =
-        fits ? HeadCount{count, "shape of W_K"} : HeadCount{sizes.n_heads, "as n_heads"};
+        fits ? HeadCount{count, "shape of W_K"} : HeadCount{n_heads.said, "as n_heads"};
   }
-  sizes.n_kv_heads = *n_kv_heads.said;
-  const std::string of_kv_heads = with_source("n_kv_heads", n_kv_heads);
-  if (sizes.n_heads % sizes.n_kv_heads != 0) {
-    reader.fail("n_kv_heads " + std::to_string(sizes.n_kv_heads) + " (" + n_kv_heads.source +
-                ") does not divide n_heads " + std::to_string(sizes.n_heads) + " (" +
+  if (*n_heads.said % *n_kv_heads.said != 0) {
+    reader.fail("n_kv_heads " + std::to_string(*n_kv_heads.said) + " (" + n_kv_heads.source +
+                ") does not divide n_heads " + std::to_string(*n_heads.said) + " (" +
                 n_heads.source + ")");
   }
-  reader.split(K, sizes.n_kv_heads, of_kv_heads);
-  reader.split(V, sizes.n_kv_heads, of_kv_heads);
-  sizes.d_key = K.rows;
-  sizes.d_value = V.rows;
-  sizes.d_v = V.cols;
+  const std::string of_kv_heads = with_source("n_kv_heads", n_kv_heads);
+  reader.split(K, *n_kv_heads.said, of_kv_heads);
+  reader.split(V, *n_kv_heads.said, of_kv_heads);
+}
 
-  reader.require(K, sizes.n_kv_heads, sizes.d_key, sizes.d_head, of_kv_heads + "; " + of_head);
+}  // namespace
+
+template <typename T>
+AttentionWeights<T> read_native(const Archive& archive, HeadCount& n_heads,
+                                HeadCount& n_kv_heads, bool allow_nonfinite) {
+  require_known(archive);
+  const Reader reader(archive, allow_nonfinite);
+  auto [Q, K, V, O] = survey_projections(reader);
+  for (const auto& [name, count] :
+       {std::pair("n_heads", &n_heads), {"n_kv_heads", &n_kv_heads}}) {
+    if (count->said != 0u) continue;
+    reader.fail(std::string(name) + " is 0 (" + count->source +
+                "), expected one head or more for d_model " + std::to_string(Q.rows));
+  }
+  settle_heads(reader, Q, O, n_heads);
+  settle_kv_heads(reader, Q, K, V, n_heads, n_kv_heads);
+
+  AttentionWeights<T> weights;
+  AttentionSizes& sizes = weights.sizes;
+  sizes = {Q.rows, K.rows, V.rows, *n_heads.said, *n_kv_heads.said, Q.cols, V.cols};
+  const std::string of_heads = with_source("n_heads", n_heads);
+  const std::string of_kv_heads = with_source("n_kv_heads", n_kv_heads);
+  const std::string of_d_model = from_shape("d_model", sizes.d_model, "W_Q");
+  const std::string of_d_head = from_shape("d_head", sizes.d_head, "W_Q");
+  const std::string of_d_v = from_shape("d_v", sizes.d_v, "W_V");
+  reader.require(K, sizes.n_kv_heads, sizes.d_key, sizes.d_head,
+                 of_kv_heads + "; " + of_d_head);
   reader.require(V, sizes.n_kv_heads, sizes.d_value, sizes.d_v, of_kv_heads);
   reader.require(O, sizes.n_heads, sizes.d_v, sizes.d_model,
-                 of_heads + "; d_v " + std::to_string(sizes.d_v) + " from W_V; d_model " +
-                     std::to_string(sizes.d_model) + " from W_Q");
+                 of_heads + "; " + of_d_v + "; " + of_d_model);
 
   weights.W_Q = reader.read<T>(Q);
   weights.W_K = reader.read<T>(K);
   weights.W_V = reader.read<T>(V);
   weights.W_O = reader.read<T>(O);
   weights.b_Q =
-      reader.read_bias<T>("b_Q", sizes.n_heads, sizes.d_head, of_heads + "; " + of_head);
-  weights.b_K =
-      reader.read_bias<T>("b_K", sizes.n_kv_heads, sizes.d_head, of_kv_heads + "; " + of_head);
+      reader.read_bias<T>("b_Q", sizes.n_heads, sizes.d_head, of_heads + "; " + of_d_head);
+  weights.b_K = reader.read_bias<T>("b_K", sizes.n_kv_heads, sizes.d_head,
+                                    of_kv_heads + "; " + of_d_head);
   weights.b_V =
-      reader.read_bias<T>("b_V", sizes.n_kv_heads, sizes.d_v,
-                          of_kv_heads + "; d_v " + std::to_string(sizes.d_v) + " from W_V");
-  weights.b_O = reader.read_bias<T>("b_O", 1, sizes.d_model,
-                                    "d_model " + std::to_string(sizes.d_model) + " from W_Q");
+      reader.read_bias<T>("b_V", sizes.n_kv_heads, sizes.d_v, of_kv_heads + "; " + of_d_v);
+  weights.b_O = reader.read_bias<T>("b_O", 1, sizes.d_model, of_d_model);
   return weights;
 }
 

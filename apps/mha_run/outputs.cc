@@ -34,9 +34,8 @@ Tensor<T> read_expected(const std::string& spec, const std::string& name, const 
   return expected;
 }
 
-template <typename T>
-typename Excerpt<T>::Limits limits_of(const RunOptions& options) {
-  return options.full ? Excerpt<T>::Limits::none() : typename Excerpt<T>::Limits{};
+ExcerptLimits limits_of(const RunOptions& options) {
+  return options.full ? kNoLimits : ExcerptLimits{};
 }
 
 void print(const std::string& text) {
@@ -60,7 +59,7 @@ RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
 
   if (options.reports()) {
     if (!options.format) {
-      maps_excerpt_ = std::make_unique<Excerpt<T>>(maps_shape_, n_maps, limits_of<T>(options));
+      maps_excerpt_ = std::make_unique<Excerpt<T>>(maps_shape_, n_maps, limits_of(options));
       select_.add(*maps_excerpt_);
     } else if (*options.format == Format::json) {
       maps_kept_ = std::make_unique<Collect<T>>(maps_shape_, n_maps, "--format json");
@@ -146,7 +145,7 @@ std::string RunOutputs<T>::report(const Tensor<T>& y) const {
   const auto of_item = [&](std::size_t item) {
     return batch > 1 ? ", item " + std::to_string(item) : std::string();
   };
-  Excerpt<T> rows(y.shape(), 1, limits_of<T>(options_));
+  Excerpt<T> rows(y.shape(), 1, limits_of(options_));
   for (std::size_t item = 0; item < batch; ++item) rows.rows({item, 0, 0}, y.matrix(item));
 
   std::string text = describe(inputs_);

@@ -77,13 +77,7 @@ std::string line_of(const std::string& label, const std::vector<std::string>& ce
 }  // namespace
 
 template <typename T>
-typename Excerpt<T>::Limits Excerpt<T>::Limits::none() {
-  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-  return {kNone, kNone};
-}
-
-template <typename T>
-Excerpt<T>::Excerpt(Shape shape, std::size_t heads, Limits limits)
+Excerpt<T>::Excerpt(Shape shape, std::size_t heads, ExcerptLimits limits)
     : shape_(std::move(shape)), heads_(heads) {
   assert(shape_.size() >= 2);
   const std::size_t rank = shape_.size();

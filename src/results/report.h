@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -9,20 +10,25 @@
 
 namespace mha {
 
+// The longest axes that a report shows whole.
+struct ExcerptLimits {
+  std::size_t rows = 8;
+  std::size_t cols = 16;
+};
+
+// Whatever the axes are: --full.
+inline constexpr ExcerptLimits kNoLimits{std::numeric_limits<std::size_t>::max(),
+                                         std::numeric_limits<std::size_t>::max()};
+
 // Keeps the rows and columns of a tensor [batch, heads, rows, cols] that a
-// report shows: all of them up to `rows` and `cols` of its limits, else the
-// first and last three of that axis, as numpy elides.
+// report shows: all of an axis that its limit allows, else the first and last
+// three of it, as numpy elides.
 template <typename T>
 class Excerpt final : public Sink<T> {
  public:
-  struct Limits {
-    std::size_t rows = 8;
-    std::size_t cols = 16;
-    static Limits none();  // --full
-  };
   // `shape`: rank >= 2, `heads` matrices to a batch item. Throws
   // Error(Fault::system) where what is kept does not fit in memory.
-  Excerpt(Shape shape, std::size_t heads, Limits limits);
+  Excerpt(Shape shape, std::size_t heads, ExcerptLimits limits);
   void rows(const Place& place, ConstMatrixView<T> block) override;
 
   // Aligned text of matrix `index` (batch-major): a line of column labels,

@@ -9,12 +9,11 @@ using namespace mha;
 
 namespace {
 
-using Limits = Excerpt<float>::Limits;
-
 // The text of a single matrix.
 std::string text_of(const Tensor<float>& matrix,
                     const std::vector<std::string>& row_labels = {},
-                    const std::vector<std::string>& col_labels = {}, Limits limits = {}) {
+                    const std::vector<std::string>& col_labels = {},
+                    ExcerptLimits limits = {}) {
   Excerpt<float> excerpt(matrix.shape(), 1, limits);
   feed(excerpt, matrix, 1, 2, 1);
   return excerpt.matrix_text(0, row_labels, col_labels);
@@ -75,7 +74,7 @@ TEST_CASE("of nine rows and seventeen columns the middle is left out") {
 }
 
 TEST_CASE("without limits everything is shown") {
-  const std::string text = text_of(counted<float>({20, 30}), {}, {}, Limits::none());
+  const std::string text = text_of(counted<float>({20, 30}), {}, {}, kNoLimits);
   CHECK(text.find("…") == std::string::npos);
   CHECK(line_count(text) == 21);
   CHECK(text.find("599.0000") != std::string::npos);

@@ -2,13 +2,12 @@
 
 #include <cmath>
 #include <filesystem>
-#include <span>
 #include <utility>
 
 #include "base/error.h"
 #include "catch.h"
 #include "files/npy.h"
-#include "files/zip.h"
+#include "files/npz.h"
 #include "layer/attention.h"
 #include "results/feed.h"
 #include "support/error_of.h"
@@ -50,9 +49,7 @@ std::string write_zeros(const TempFolder& folder,
   WholeFile file(path);
   ZipWriter zip(file);
   for (const auto& [name, shape] : steps) {
-    const std::string header = npy_header(DType::f32, shape);
-    const Tensor<float> zeros = Tensor<float>::zeros(shape);
-    zip.add(name + ".npy", {std::as_bytes(std::span(header)), std::as_bytes(zeros.values())});
+    add_npy(zip, name, Tensor<float>::zeros(shape));
   }
   zip.finish();
   file.commit();

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <sstream>
 
 #include "catch.h"
 #include "house/rules.h"
@@ -42,6 +44,28 @@ TEST_CASE("every include of the project keeps to the plan") {
 
 TEST_CASE("every source of the project is built") {
   CHECK(unlisted(files_under({"src", "apps", "tests"})) == std::vector<std::string>{});
+}
+
+TEST_CASE("the map in README.md names every header in the row of its folder") {
+  std::istringstream readme(read_file(fs::path(MHA_SOURCE_DIR) / "README.md"));
+  std::map<std::string, std::string> rows;  // "files" -> all that stands behind it
+  std::string folder;
+  for (std::string line; std::getline(readme, line);) {
+    std::istringstream words(line);
+    std::string word;
+    words >> word;
+    if (line.starts_with("  ") && word.ends_with('/'))
+      folder = word.substr(0, word.size() - 1);
+    if (!line.starts_with("  ")) folder.clear();
+    if (!folder.empty()) rows[folder] += line + " ";
+  }
+  for (const SourceFile& file : files_under({"src"})) {
+    const fs::path path = file.path;
+    if (path.extension() != ".h") continue;
+    INFO(file.path);
+    const std::string& row = rows[path.parent_path().filename().string()];
+    CHECK(row.find(" " + path.stem().string() + " ") != std::string::npos);
+  }
 }
 
 TEST_CASE("a folder includes itself and what stands below it") {

@@ -60,10 +60,8 @@ const Member& Archive::at(std::string_view name) const {
   if (const Member* member = find(name)) return *member;
   std::vector<std::string> names;
   for (const Member& member : members) names.push_back(member.name);
-  const std::string near = nearest(name, names);
-  throw Error(path + ": has no tensor " + printable(name) +
-              (near.empty() ? "" : ", did you mean " + printable(near) + "?") + "; it holds " +
-              list_of(names));
+  throw Error(path + ": has no tensor " + printable(name) + did_you_mean(name, names) +
+              "; it holds " + list_of(names));
 }
 
 Archive open_archive(const std::string& path) {

@@ -84,6 +84,11 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
   return best;
 }
 
+std::string did_you_mean(std::string_view name, std::span<const std::string> known) {
+  const std::string near = nearest(name, known);
+  return near.empty() ? "" : ", did you mean " + printable(near) + "?";
+}
+
 bool is_one_of(std::string_view name, std::span<const std::string> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }

@@ -14,6 +14,10 @@ char lower(char c);
 // it would change.
 std::string nearest(std::string_view name, std::span<const std::string> known);
 
+// ", did you mean NAME?" with the nearest known name, or "" where none is near.
+// Printable.
+std::string did_you_mean(std::string_view name, std::span<const std::string> known);
+
 // Whether `name` is one of them, to the letter.
 bool is_one_of(std::string_view name, std::span<const std::string> names);
 

@@ -23,7 +23,8 @@ constexpr std::size_t kMostText = std::size_t{64} << 20;
 constexpr std::size_t kMostLabels = std::size_t{1} << 20;
 
 // Adds an array as what it is to us: a setting, a list of strings or a tensor.
-void add(Archive& archive, const std::string& name, NpyHeader header, std::function<Bytes()> fetch) {
+void add(Archive& archive, const std::string& name, NpyHeader header,
+         std::function<Bytes()> fetch) {
   const std::string where = archive.path + ": " + printable(name);
   const ElementForm form{header.dtype, header.big_endian};
   const bool is_text = header.dtype == DType::text;

@@ -70,9 +70,7 @@ class LayoutParser {
       if (equals != item.npos) fail("bias takes no value, it is there or not");
       layout_.bias = true;
     } else {
-      const std::string near = nearest(key, known);
-      fail("unknown key '" + printable(key) + "'" +
-           (near.empty() ? "" : ", did you mean " + near + "?") + " (there are " +
+      fail("unknown key '" + printable(key) + "'" + did_you_mean(key, known) + " (there are " +
            list_of(known) + ")");
     }
   }

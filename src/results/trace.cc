@@ -20,10 +20,8 @@ std::vector<std::string> all_names() {
 Step require_step(const std::string& name, const std::string& where) {
   if (const auto step = step_named(name)) return *step;
   const std::vector<std::string> names = all_names();
-  const std::string near = nearest(name, names);
-  throw Error(where + ": '" + printable(name) + "' is no step" +
-              (near.empty() ? "" : ", did you mean " + near + "?") + " (the steps are " +
-              list_of(names) + ")");
+  throw Error(where + ": '" + printable(name) + "' is no step" + did_you_mean(name, names) +
+              " (the steps are " + list_of(names) + ")");
 }
 
 // Throws where these steps of a run do not fit in memory.

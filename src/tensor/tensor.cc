@@ -51,13 +51,6 @@ Tensor<T> Tensor<T>::zeros(Shape shape) {
 }
 
 template <typename T>
-Tensor<T> Tensor<T>::clone() const {
-  Tensor copy(shape_);
-  std::copy_n(data(), size_, copy.data());
-  return copy;
-}
-
-template <typename T>
 void Tensor<T>::reshape(Shape shape) {
   if (element_count(shape) != size_) {
     throw Error("tensor: " + to_string(shape_) + " does not fit " + to_string(shape));

@@ -28,7 +28,6 @@ class Tensor {
   // Uninitialised elements. Throws Error(Fault::system) without memory.
   explicit Tensor(Shape shape);
   static Tensor zeros(Shape shape);
-  Tensor clone() const;
 
   const Shape& shape() const { return shape_; }
   std::size_t rank() const { return shape_.size(); }

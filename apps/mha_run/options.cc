@@ -53,8 +53,8 @@ std::vector<std::size_t> parse_counts(const std::string& option, const std::stri
   return counts;
 }
 
-double require(const std::string& option, double value, bool ok, const char* expected) {
-  if (ok) return value;
+void require(const std::string& option, double value, bool ok, const char* expected) {
+  if (ok) return;
   throw Error(option + ": " + format_number(value) + " is not " + expected);
 }
 
@@ -73,8 +73,6 @@ class HelpFormatter : public CLI::Formatter {
 // Text of the options that are turned into values after parsing.
 struct Texts {
   std::string ablate, labels, key_lengths, map_heads, trace_only, causal, precision, format;
-  std::optional<std::size_t> n_heads, n_kv_heads;
-  std::optional<double> scale, softcap;
   int verbose = 0;
   bool quiet = false;
 };
@@ -89,7 +87,7 @@ void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& r
                  "Read weights: JSON, .bin/.safetensors, .npz, a folder of .npy")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--n-heads", texts.n_heads,
+  app.add_option("--n-heads", options.model.n_heads,
                  "Split matrices with two axes into N heads, where the file does not say")
       ->type_name("N")
       ->group(group);
@@ -98,18 +96,18 @@ void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& r
                "--causal=end aligns the last query with the last key,\n"
                "--causal=off drops what the file says")
       ->group(group);
-  rare.push_back(app.add_option("--n-kv-heads", texts.n_kv_heads,
+  rare.push_back(app.add_option("--n-kv-heads", options.model.n_kv_heads,
                                 "Key/value heads, each read by n_heads / N query heads")
                      ->type_name("N")
                      ->group(group));
-  rare.push_back(
-      app.add_option("--scale", texts.scale, "Multiply scores by S in place of 1/sqrt(d_head)")
-          ->type_name("S")
-          ->group(group));
-  rare.push_back(
-      app.add_option("--softcap", texts.softcap, "Turn scaled scores into C tanh(score / C)")
-          ->type_name("C")
-          ->group(group));
+  rare.push_back(app.add_option("--scale", options.model.scale,
+                                "Multiply scores by S in place of 1/sqrt(d_head)")
+                     ->type_name("S")
+                     ->group(group));
+  rare.push_back(app.add_option("--softcap", options.model.softcap,
+                                "Turn scaled scores into C tanh(score / C)")
+                     ->type_name("C")
+                     ->group(group));
   rare.push_back(
       app.add_option("--ablate", texts.ablate,
                      "Drop the part of these heads in y; their maps stay as they are")
@@ -243,16 +241,12 @@ Causal parse_causal(const std::string& text) {
 }
 
 void finish(RunOptions& options, const Texts& texts) {
-  options.model.n_heads = texts.n_heads;
-  options.model.n_kv_heads = texts.n_kv_heads;
-  if (texts.scale) {
-    options.model.scale =
-        require("--scale", *texts.scale, std::isfinite(*texts.scale), "a finite number");
+  if (const auto scale = options.model.scale) {
+    require("--scale", *scale, std::isfinite(*scale), "a finite number");
   }
-  if (texts.softcap) {
-    options.model.softcap =
-        require("--softcap", *texts.softcap,
-                std::isfinite(*texts.softcap) && *texts.softcap > 0, "a number above 0");
+  if (const auto softcap = options.model.softcap) {
+    require("--softcap", *softcap, std::isfinite(*softcap) && *softcap > 0,
+            "a number above 0");
   }
   for (const auto& [name, value] : {std::pair{"--atol", options.tolerance.atol},
                                     std::pair{"--rtol", options.tolerance.rtol}}) {

@@ -151,7 +151,9 @@ SCENARIO("maps too large for the disk are refused before anything is computed") 
 
 SCENARIO("a plan is printed without computing") {
   const Workspace work;
-  const Outcome plan = work.ramp({"--dry-run"});
+  const std::size_t before = work.count();
+  const Outcome plan = work.ramp({"--dry-run", "-o", "y.npy"});
+  CHECK(work.count() == before);
   CHECK(plan.status == 0);
   CHECK(has_text(plan.out, "FLOP"));
   CHECK(has_text(plan.out, "whatever n_heads"));

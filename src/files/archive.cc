@@ -1,5 +1,6 @@
 #include "files/archive.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -17,22 +18,28 @@ namespace mha {
 namespace {
 
 // Copies what lies in column-major order: in a row of the last axis, elements
-// are as far apart as all axes before it multiply to.
+// are as far apart as all axes before it multiply to. A few columns at a time,
+// so that a cache line is used up before it is dropped.
 template <typename T>
 void copy_fortran(const Bytes& data, const Member& member, Tensor<T>& tensor) {
-  const Shape& shape = member.shape;
-  const std::size_t row = shape.back();
-  const std::size_t step = tensor.size() / row;
-  const Shape leading(shape.begin(), shape.end() - 1);
-  const std::size_t item = size_of(member.dtype);
-  for (std::size_t i = 0; i < step; ++i) {
-    const Shape index = index_of(i, leading);
-    std::size_t offset = 0;
+  constexpr std::size_t kColumns = 16;
+  const Shape leading(member.shape.begin(), member.shape.end() - 1);
+  const std::size_t cols = member.shape.back();
+  const std::size_t rows = tensor.size() / cols;
+  std::vector<std::size_t> place_of(rows);  // of a row's first element
+  for (std::size_t row = 0; row < rows; ++row) {
+    const Shape index = index_of(row, leading);
     for (std::size_t axis = leading.size(); axis-- > 0;) {
-      offset = offset * leading[axis] + index[axis];
+      place_of[row] = place_of[row] * leading[axis] + index[axis];
     }
-    copy_elements(data.data() + offset * item, step, row, {member.dtype, member.big_endian},
-                  tensor.data() + i * row);
+  }
+  const std::size_t item = size_of(member.dtype);
+  for (std::size_t col = 0; col < cols; col += kColumns) {
+    const std::size_t count = std::min(kColumns, cols - col);
+    for (std::size_t row = 0; row < rows; ++row) {
+      copy_elements(data.data() + (place_of[row] + col * rows) * item, rows, count,
+                    {member.dtype, member.big_endian}, tensor.data() + row * cols + col);
+    }
   }
 }
 

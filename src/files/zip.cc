@@ -1,10 +1,8 @@
 #include "files/zip.h"
 
-#include <minizip/unzip.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -21,111 +19,165 @@ namespace {
 
 // Deflate spends at least a bit on two codes that stand for 258 bytes each.
 constexpr std::size_t kDeflateLimit = 1032;
-constexpr uLong kEncrypted = 1;
+constexpr std::uint64_t kEncrypted = 1 << 0 | 1 << 6 | 1 << 13;
+constexpr std::uint64_t kFull32 = 0xFFFFFFFF;  // "see the zip64 field"
 
-// minizip reads through functions; these read memory.
-struct Cursor {
-  std::span<const std::byte> bytes;
-  std::uint64_t position = 0;
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+// Little-endian fields, the layout of PKWARE's APPNOTE 6.3, section 4.3.
+// REQUIRES offsets within the bytes.
+struct Fields {
+  std::string_view bytes;
+  std::uint64_t u16(std::size_t at) const { return read(at, 2); }
+  std::uint64_t u32(std::size_t at) const { return read(at, 4); }
+  std::uint64_t u64(std::size_t at) const { return read(at, 8); }
+
+ private:
+  std::uint64_t read(std::size_t at, std::size_t count) const {
+    std::uint64_t value = 0;
+    while (count-- > 0) value = value << 8 | static_cast<std::uint8_t>(bytes.at(at + count));
+    return value;
+  }
 };
 
-Cursor& cursor(voidpf stream) { return *static_cast<Cursor*>(stream); }
-
-extern "C" {
-static voidpf open_memory(voidpf opaque, const void*, int) { return opaque; }
-static uLong read_memory(voidpf, voidpf stream, void* to, uLong size) {
-  Cursor& from = cursor(stream);
-  const auto count = std::min<std::uint64_t>(size, from.bytes.size() - from.position);
-  if (count > 0) std::memcpy(to, from.bytes.data() + from.position, count);
-  from.position += count;
-  return static_cast<uLong>(count);
-}
-static uLong write_memory(voidpf, voidpf, const void*, uLong) { return 0; }
-static ZPOS64_T tell_memory(voidpf, voidpf stream) { return cursor(stream).position; }
-static long seek_memory(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
-  Cursor& from = cursor(stream);
-  const std::uint64_t base = origin == ZLIB_FILEFUNC_SEEK_SET   ? 0
-                             : origin == ZLIB_FILEFUNC_SEEK_CUR ? from.position
-                                                                : from.bytes.size();
-  if (offset > from.bytes.size() - base) return -1;
-  from.position = base + offset;
-  return 0;
-}
-static int close_memory(voidpf, voidpf) { return 0; }
-static int no_error(voidpf, voidpf) { return 0; }
+// The record of `size` bytes at `offset`, if it is there and so signed.
+std::optional<Fields> record_at(std::string_view file, std::uint64_t offset, std::size_t size,
+                                std::string_view signature) {
+  if (offset > file.size() || size > file.size() - offset) return std::nullopt;
+  const std::string_view bytes = file.substr(offset);
+  return bytes.starts_with(signature) ? std::optional(Fields{bytes}) : std::nullopt;
 }
 
-struct CloseZip {
-  void operator()(void* zip) const { unzClose(zip); }
+struct Directory {
+  std::uint64_t count = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
 };
-using ZipHandle = std::unique_ptr<void, CloseZip>;
 
 // The record that ends an archive: 22 bytes and a comment that reaches to the
-// end of the file. minizip is content with less. Returns how many entries it
-// counts (0xFFFF and more are counted by a zip64 record).
-std::optional<std::size_t> count_entries(std::string_view file) {
+// end of the file.
+std::optional<std::size_t> find_end(std::string_view file) {
   constexpr std::size_t kRecord = 22;
   constexpr std::size_t kLongestComment = 0xFFFF;
-  const auto u16 = [&](std::size_t at) {
-    return std::size_t{static_cast<unsigned char>(file[at])} |
-           std::size_t{static_cast<unsigned char>(file[at + 1])} << 8;
-  };
   for (std::size_t comment = 0; comment <= kLongestComment; ++comment) {
     if (comment + kRecord > file.size()) break;
     const std::size_t begin = file.size() - kRecord - comment;
-    if (file.substr(begin, 4) == "PK\x05\x06" && u16(begin + 20) == comment)
-      return u16(begin + 10);
+    const auto record = record_at(file, begin, kRecord, "PK\x05\x06");
+    if (record && record->u16(20) == comment) return begin;
   }
   return std::nullopt;
 }
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
+Directory find_directory(std::string_view file, const std::string& path) {
+  const auto end = find_end(file);
+  if (!end)
+    throw Error(path + ": is a zip archive without its directory at the end (cut short?)");
+  const Fields record{file.substr(*end)};
+  std::uint64_t count = record.u16(10), size = record.u32(12), begin = record.u32(16);
+  constexpr std::size_t kLocator = 20;
+  if (const auto locator = *end < kLocator
+                               ? std::nullopt
+                               : record_at(file, *end - kLocator, kLocator, "PK\x06\x07")) {
+    const auto zip64 = record_at(file, locator->u64(8), 56, "PK\x06\x06");
+    if (!zip64) throw Error(path + ": the zip64 record of the zip archive is damaged");
+    count = zip64->u64(32);
+    size = zip64->u64(40);
+    begin = zip64->u64(48);
+  }
+  if (begin > *end || size > *end - begin) {
+    throw Error(path + ": the directory of the zip archive, " + number(size) +
+                " bytes from offset " + number(begin) + ", reaches past its end at " +
+                number(*end));
+  }
+  return {count, begin, begin + size};
+}
 
-// The entry that `zip` stands at.
-ZipEntry read_entry(unzFile zip, const Bytes& file, const std::string& path) {
-  unz_file_info64 info{};
+// An entry of the directory as it is written there.
+struct Listed {
   ZipEntry entry;
-  if (unzGetCurrentFileInfo64(zip, &info, nullptr, 0, nullptr, 0, nullptr, 0) == UNZ_OK) {
-    entry.name.resize(info.size_filename);
+  std::uint64_t packed_size = 0;
+  std::uint64_t offset = 0;  // of the local header
+};
+
+// Takes over the sizes that need 64 bits, which stand in this order where
+// their 32 bits are all set.
+void read_zip64(std::string_view extra, Listed& listed) {
+  while (extra.size() >= 4) {
+    const Fields head{extra};
+    const std::size_t size = std::min<std::size_t>(head.u16(2), extra.size() - 4);
+    if (head.u16(0) != 1) {
+      extra.remove_prefix(4 + size);
+      continue;
+    }
+    const Fields fields{extra.substr(4, size)};
+    std::size_t at = 0;
+    for (std::uint64_t* field : {&listed.entry.size, &listed.packed_size, &listed.offset}) {
+      if (*field != kFull32 || at + 8 > size) continue;
+      *field = fields.u64(at);
+      at += 8;
+    }
+    return;
   }
-  if (unzGetCurrentFileInfo64(zip, &info, entry.name.data(), entry.name.size(), nullptr, 0,
-                              nullptr, 0) != UNZ_OK) {
-    throw Error(path + ": the directory of the zip archive is damaged");
-  }
+}
+
+// Reads the entry at `at`, which moves behind it; nothing where there is none.
+std::optional<Listed> read_listed(std::string_view directory, std::size_t& at,
+                                  const std::string& path) {
+  constexpr std::size_t kHeader = 46;
+  const auto fields = record_at(directory, at, kHeader, "PK\x01\x02");
+  if (!fields) return std::nullopt;
+  const std::size_t name = fields->u16(28), extra = fields->u16(30), comment = fields->u16(32);
+  if (name + extra + comment > directory.size() - at - kHeader) return std::nullopt;
+  Listed listed;
+  ZipEntry& entry = listed.entry;
+  entry.name = directory.substr(at + kHeader, name);
   entry.where = path + ": " + printable(entry.name);
-  entry.size = info.uncompressed_size;
-  entry.crc = static_cast<std::uint32_t>(info.crc);
-  entry.deflated = info.compression_method == Z_DEFLATED;
-  if ((info.flag & kEncrypted) != 0) {
+  entry.crc = static_cast<std::uint32_t>(fields->u32(16));
+  entry.size = fields->u32(24);
+  listed.packed_size = fields->u32(20);
+  listed.offset = fields->u32(42);
+  read_zip64(directory.substr(at + kHeader + name, extra), listed);
+  const std::uint64_t method = fields->u16(10);
+  entry.deflated = method == Z_DEFLATED;
+  if ((fields->u16(8) & kEncrypted) != 0) {
     throw Error(entry.where + ": is encrypted, which is not supported");
   }
-  if (info.compression_method != 0 && !entry.deflated) {
-    throw Error(entry.where + ": is packed by method " + number(info.compression_method) +
+  if (method != 0 && !entry.deflated) {
+    throw Error(entry.where + ": is packed by method " + number(method) +
                 ", expected 0 (stored) or 8 (deflated)");
   }
-  // Open as raw bytes, only to learn where they begin.
-  int method = 0;
-  if (unzOpenCurrentFile2(zip, &method, nullptr, 1) != UNZ_OK) {
-    throw Error(entry.where +
-                ": its local header is damaged or says other than the directory");
+  at += kHeader + name + extra + comment;
+  return listed;
+}
+
+// The bytes of an entry, behind its local header. Of that header only name
+// and length count: sizes may be missing there.
+Bytes find_packed(const Listed& listed, const Bytes& file, std::uint64_t end) {
+  constexpr std::size_t kHeader = 30;
+  const ZipEntry& entry = listed.entry;
+  const auto header = record_at(file.text(), listed.offset, kHeader, "PK\x03\x04");
+  if (!header) {
+    throw Error(entry.where + ": there is no local header at offset " + number(listed.offset));
   }
-  const std::uint64_t begin = unzGetCurrentFileZStreamPos64(zip);
-  unzCloseCurrentFile(zip);
-  if (begin > file.size() || info.compressed_size > file.size() - begin) {
-    throw Error(entry.where + ": " + number(info.compressed_size) + " bytes from offset " +
-                number(begin) + " reach past the end of the file (" + number(file.size()) +
-                " bytes)");
+  const std::uint64_t name = header->u16(26);
+  if (header->bytes.substr(kHeader, name) != entry.name) {
+    throw Error(entry.where + ": has another name in its local header, " +
+                printable(header->bytes.substr(kHeader, name)));
   }
-  if (!entry.deflated && info.compressed_size != info.uncompressed_size) {
-    throw Error(entry.where + ": is stored in " + number(info.compressed_size) +
-                " bytes, but its size is " + number(info.uncompressed_size));
+  const std::uint64_t begin = listed.offset + kHeader + name + header->u16(28);
+  if (begin > end || listed.packed_size > end - begin) {
+    throw Error(entry.where + ": " + number(listed.packed_size) + " bytes from offset " +
+                number(begin) + " reach past the last entry's end at " + number(end));
   }
-  if (entry.deflated && info.uncompressed_size / kDeflateLimit > info.compressed_size) {
-    throw Error(entry.where + ": " + number(info.compressed_size) +
-                " bytes cannot inflate to " + number(info.uncompressed_size));
+  if (!entry.deflated && listed.packed_size != entry.size) {
+    throw Error(entry.where + ": is stored in " + number(listed.packed_size) +
+                " bytes, but its size is " + number(entry.size));
   }
-  entry.packed = file.slice(begin, info.compressed_size);
-  return entry;
+  if (entry.deflated && entry.size / kDeflateLimit > listed.packed_size) {
+    throw Error(entry.where + ": " + number(listed.packed_size) + " bytes cannot inflate to " +
+                number(entry.size));
+  }
+  return file.slice(begin, listed.packed_size);
 }
 
 void refuse_overlaps(const std::vector<ZipEntry>& entries) {
@@ -217,31 +269,28 @@ std::uint32_t checksum(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::vector<ZipEntry> read_zip(const Bytes& file, const std::string& path) {
-  const auto count = count_entries(file.text());
-  if (count == 0) return {};
-  Cursor from{file.span()};
-  zlib_filefunc64_def functions{open_memory, read_memory,  write_memory, tell_memory,
-                                seek_memory, close_memory, no_error,     &from};
-  const ZipHandle zip(unzOpen2_64(nullptr, &functions));
-  unz_global_info64 info{};
-  if (!count || zip == nullptr || unzGetGlobalInfo64(zip.get(), &info) != UNZ_OK) {
-    throw Error(path + ": is a zip archive without its directory at the end (cut short?)");
-  }
+  const Directory place = find_directory(file.text(), path);
+  const std::string_view directory = file.text().substr(place.begin, place.end - place.begin);
   std::vector<ZipEntry> entries;
   std::unordered_set<std::string> names;
-  int status = unzGoToFirstFile(zip.get());
-  while (status == UNZ_OK) {
-    ZipEntry entry = read_entry(zip.get(), file, path);
-    if (!names.insert(entry.name).second) {
-      throw Error(entry.where + ": stands in the zip archive twice");
+  std::size_t at = 0;
+  for (std::uint64_t i = 0; i < place.count; ++i) {
+    auto listed = read_listed(directory, at, path);
+    if (!listed) {
+      throw Error(path + ": the directory of the zip archive is damaged after " + number(i) +
+                  " of " + number(place.count) + " entries");
     }
-    const bool is_folder = entry.size == 0 && entry.name.ends_with('/');
-    if (!is_folder) entries.push_back(std::move(entry));
-    status = unzGoToNextFile(zip.get());
+    listed->entry.packed = find_packed(*listed, file, place.begin);
+    if (!names.insert(listed->entry.name).second) {
+      throw Error(listed->entry.where + ": stands in the zip archive twice");
+    }
+    const bool is_folder = listed->entry.size == 0 && listed->entry.name.ends_with('/');
+    if (!is_folder) entries.push_back(std::move(listed->entry));
   }
-  if (status != UNZ_END_OF_LIST_OF_FILE) {
-    throw Error(path + ": the directory of the zip archive is damaged after " +
-                number(names.size()) + " of " + number(info.number_entry) + " entries");
+  if (at != directory.size()) {
+    throw Error(path + ": the directory of the zip archive has " +
+                number(directory.size() - at) + " bytes more than its " + number(place.count) +
+                " entries");
   }
   refuse_overlaps(entries);
   return entries;

@@ -18,7 +18,7 @@ struct ZipEntry {
   std::string name;
   std::string where;     // "w.npz: W_Q.npy", begins every message
   Bytes packed;          // as it lies in the archive
-  std::size_t size = 0;  // of its content
+  std::uint64_t size = 0;  // of its content
   std::uint32_t crc = 0;
   bool deflated = false;
 };

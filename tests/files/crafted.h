@@ -86,7 +86,9 @@ struct CraftedEntry {
   std::optional<std::uint32_t> size = {};    // of the content
   std::optional<std::uint32_t> packed = {};  // as it lies there
   std::optional<std::uint32_t> offset = {};  // of the local header
-  bool zip64 = false;  // sizes in a zip64 field of the local header, as numpy writes them
+  bool zip64 = false;        // sizes of 64 bits in the local header, as numpy writes them
+  bool listed64 = false;     // sizes and offset of 64 bits in the directory
+  std::string local_name{};  // in the local header, where it is another
 };
 
 inline std::string make_zip(const std::vector<CraftedEntry>& entries) {
@@ -101,10 +103,19 @@ inline std::string make_zip(const std::vector<CraftedEntry>& entries) {
                                little(entry.method.value_or(entry.deflate ? 8 : 0), 2) +
                                little(0x00210000, 4) + little(crc, 4);
     const std::string sizes = little(packed_size, 4) + little(size, 4);
-    directory += "PK\x01\x02" + little(20, 2) + common + sizes + little(entry.name.size(), 2) +
-                 little(0, 12) + little(entry.offset.value_or(file.size()), 4) + entry.name;
+    const std::size_t offset = entry.offset.value_or(file.size());
+    const std::string full(4, '\xFF');
+    directory += "PK\x01\x02" + little(20, 2) + common +
+                 (entry.listed64 ? full + full : sizes) + little(entry.name.size(), 2) +
+                 little(entry.listed64 ? 33 : 0, 2) + little(0, 10) +
+                 (entry.listed64 ? full : little(offset, 4)) + entry.name;
+    if (entry.listed64) {  // behind a field that means nothing to us
+      directory += little(0x5455, 2) + little(1, 2) + "t" + little(1, 2) + little(24, 2) +
+                   little(size, 8) + little(packed_size, 8) + little(offset, 8);
+    }
+    const std::string& local_name = entry.local_name.empty() ? entry.name : entry.local_name;
     file += "PK\x03\x04" + common + (entry.zip64 ? std::string(8, '\xFF') : sizes) +
-            little(entry.name.size(), 2) + little(entry.zip64 ? 20 : 0, 2) + entry.name;
+            little(local_name.size(), 2) + little(entry.zip64 ? 20 : 0, 2) + local_name;
     if (entry.zip64) {
       file += little(1, 2) + little(16, 2) + little(size, 8) + little(packed_size, 8);
     }

@@ -71,6 +71,16 @@ TEST_CASE("column-major arrays come out row-major, whatever their rank") {
   const Archive archive = open(make_npy("<f4", true, "(2, 3, 2)", floats(column_major)));
   CHECK(numbers(archive, "") ==
         std::vector<double>{0, 1, 10, 11, 20, 21, 100, 101, 110, 111, 120, 121});
+  // Wide enough for several blocks of columns and a part of one.
+  std::vector<float> wide(3 * 37);
+  for (std::size_t i = 0; i < wide.size(); ++i) wide[i] = static_cast<float>(i);
+  const std::vector<double> rows =
+      numbers(open(make_npy("<f4", true, "(3, 37)", floats(wide))), "");
+  for (std::size_t row = 0; row < 3; ++row) {
+    for (std::size_t col = 0; col < 37; ++col) {
+      CHECK(rows[row * 37 + col] == static_cast<double>(col * 3 + row));
+    }
+  }
   const Archive vector = open(make_npy("<f4", true, "(3,)", floats({1, 2, 3})));
   CHECK(numbers(vector, "") == std::vector<double>{1, 2, 3});
 }

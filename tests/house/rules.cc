@@ -26,7 +26,6 @@ constexpr std::array kOutsiders = {
     Outsider{"cblas", "src/kernels/gemm.cc", "one file speaks to the BLAS"},
     Outsider{"openblas", "src/kernels/gemm.cc", "one file speaks to the BLAS"},
     Outsider{"nlohmann/", "src/files/json.cc", "one file speaks JSON"},
-    Outsider{"minizip/", "src/files/", "archives are a matter of files/"},
     Outsider{"zlib", "src/files/", "archives are a matter of files/"},
     Outsider{"CLI/", "apps/", "the command line is a matter of the apps"},
     Outsider{"spdlog/", "apps/", "the library logs nothing"},

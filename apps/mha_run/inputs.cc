@@ -101,7 +101,8 @@ std::string describe(const RunInputs<T>& inputs) {
                      ", " + std::to_string(sizes.n_heads) +
                      (sizes.n_heads == 1 ? " head" : " heads");
   if (sizes.n_kv_heads != sizes.n_heads) {
-    text += " on " + std::to_string(sizes.n_kv_heads) + " key/value heads";
+    text += " on " + std::to_string(sizes.n_kv_heads) +
+            (sizes.n_kv_heads == 1 ? " key/value head" : " key/value heads");
   }
   text += ", d_model " + std::to_string(sizes.d_model) + ", d_head " +
           std::to_string(sizes.d_head);

@@ -276,6 +276,9 @@ void finish(RunOptions& options, const Texts& texts) {
 void check(const RunOptions& options) {
   if (options.weights.empty()) throw Error("--weights FILE is missing; see --help");
   if (options.input.empty()) throw Error("--input FILE is missing; see --help");
+  if (!options.trace.empty() && !options.trace.ends_with(".npz")) {
+    throw Error("--trace: " + options.trace + " does not end in .npz, the only form of a trace");
+  }
   if (!options.trace_only.empty() && options.trace.empty()) {
     throw Error("--trace-only needs --trace FILE.npz");
   }

@@ -42,6 +42,7 @@ SCENARIO("a wrong command line names the option and the cure") {
   refuses(work.ramp({"--map-heads", "0,0"}), 2, {"0"});
   refuses(work.ramp({"-o", "y.npy", "--maps", "y.npy"}), 2, {"y.npy"});
   refuses(work.ramp({"-o", "y.npy", "--average-heads"}), 2, {"--maps"});
+  refuses(work.ramp({"--trace", "t.npy"}), 2, {"t.npy", ".npz"});
   refuses(work.ramp({"--trace-only", "q"}), 2, {"--trace"});
   refuses(work.ramp({"--key-lengths", "4"}), 2, {"--key-lengths", "4", "3"});
   refuses(work.ramp({"--key-lengths", "1,2"}), 2, {"--key-lengths", "2", "1"});

@@ -105,7 +105,7 @@ void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& r
                      ->type_name("S")
                      ->group(group));
   rare.push_back(app.add_option("--softcap", options.model.softcap,
-                                "Turn scaled scores into C tanh(score / C)")
+                                "Turn scaled scores into C tanh(score / C); 0: do not")
                      ->type_name("C")
                      ->group(group));
   rare.push_back(
@@ -242,11 +242,11 @@ Causal parse_causal(const std::string& text) {
 
 void finish(RunOptions& options, const Texts& texts) {
   if (const auto scale = options.model.scale) {
-    require("--scale", *scale, std::isfinite(*scale), "a finite number");
+    require("--scale", *scale, std::isfinite(*scale) && *scale > 0, "a number above 0");
   }
   if (const auto softcap = options.model.softcap) {
-    require("--softcap", *softcap, std::isfinite(*softcap) && *softcap > 0,
-            "a number above 0");
+    require("--softcap", *softcap, std::isfinite(*softcap) && *softcap >= 0,
+            "a number from 0");
   }
   for (const auto& [name, value] : {std::pair{"--atol", options.tolerance.atol},
                                     std::pair{"--rtol", options.tolerance.rtol}}) {
@@ -277,7 +277,8 @@ void check(const RunOptions& options) {
   if (options.weights.empty()) throw Error("--weights FILE is missing; see --help");
   if (options.input.empty()) throw Error("--input FILE is missing; see --help");
   if (!options.trace.empty() && !options.trace.ends_with(".npz")) {
-    throw Error("--trace: " + options.trace + " does not end in .npz, the only form of a trace");
+    throw Error("--trace: " + options.trace +
+                " does not end in .npz, the only form of a trace");
   }
   if (!options.trace_only.empty() && options.trace.empty()) {
     throw Error("--trace-only needs --trace FILE.npz");
@@ -310,13 +311,12 @@ void check(const RunOptions& options) {
   const std::string name = word.substr(0, word.find('='));
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& long_name : option->get_lnames())
+    for (const std::string& long_name : option->get_lnames()) {
       known.push_back("--" + long_name);
+    }
   }
   if (name.rfind('-', 0) != 0) throw Error("'" + word + "' is no option; see --help");
-  const std::string near = nearest(name, known);
-  throw Error(name + ": unknown option" + (near.empty() ? "" : ", the nearest is " + near) +
-              "; see --help");
+  throw Error(name + ": unknown option" + did_you_mean(name, known) + "; see --help");
 }
 
 }  // namespace

@@ -37,9 +37,8 @@ std::optional<std::size_t> first_overflow(ConstMatrixView<T> block) {
 
 template <typename T>
 Error overflow_error(const std::string& what) {
-  return Error(what +
-               (std::is_same_v<T, float> ? " overflow f32; --precision f64 may hold them"
-                                         : " overflow f64"));
+  return Error(what + (std::is_same_v<T, float> ? " overflow f32; f64 may hold them"
+                                                : " overflow f64"));
 }
 
 // The work on one item of the batch after another, in buffers of one item.

@@ -12,8 +12,7 @@ void ablate(AttentionWeights<T>& weights, const std::vector<std::size_t>& heads)
   const AttentionSizes& sizes = weights.sizes;
   for (const std::size_t head : heads) {
     if (head >= sizes.n_heads) {
-      const std::string name = std::to_string(head);
-      throw Error("--ablate " + name + ": head " + name + " is not there, heads are 0 to " +
+      throw Error("head " + std::to_string(head) + " to ablate is not there, heads are 0 to " +
                   std::to_string(sizes.n_heads - 1));
     }
     const MatrixView<T> block = weights.W_O.matrix().row_block(head * sizes.d_v, sizes.d_v);

@@ -40,7 +40,7 @@ struct AttentionWeights {
 
 // Drops the W_O blocks of these heads, so that they contribute nothing to y
 // while their maps stay what they are. Throws Error for a head that is not
-// there ("--ablate 3: head 3 is not there, heads are 0 to 1").
+// there ("head 3 to ablate is not there, heads are 0 to 1").
 template <typename T>
 void ablate(AttentionWeights<T>& weights, const std::vector<std::size_t>& heads);
 

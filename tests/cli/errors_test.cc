@@ -31,6 +31,7 @@ SCENARIO("a wrong command line names the option and the cure") {
   refuses(work.run({"-w", "ramp.json"}), 2, {"--input"});
   refuses(work.ramp({"--scale", "abc"}), 2, {"--scale"});
   refuses(work.ramp({"--scale", "nan"}), 2, {"--scale"});
+  refuses(work.ramp({"--scale", "0"}), 2, {"--scale", "above 0"});
   refuses(work.ramp({"--softcap", "-1"}), 2, {"--softcap"});
   refuses(work.ramp({"--n-heads", "-1"}), 2, {"--n-heads"});
   refuses(work.ramp({"--ablate", "0,x"}), 2, {"--ablate", "'x'"});

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <limits>
 
@@ -224,9 +224,10 @@ TEST_CASE("a hostile header in a large file is refused quickly and in little mem
   const std::string path = folder.write("w.bin", little(length, 8) + "{\"a\":");
   REQUIRE(::truncate(path.c_str(), static_cast<off_t>(size)) == 0);
   const std::size_t before = peak_memory();
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   CHECK(error_of([&] { open_archive(path); }).starts_with(path + ": the safetensors header"));
-  // Field case 26: less than 100 ms and 50 MB; it takes well under one of each.
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(100));
+  // Field case 26: less than 100 ms (of this process, whatever else runs) and 50 MB; it
+  // takes well under one of each.
+  CHECK(std::clock() - start < CLOCKS_PER_SEC / 10);
   CHECK(peak_memory() - before < 50'000'000);
 }

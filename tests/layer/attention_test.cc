@@ -149,8 +149,7 @@ TEST_CASE("scores that overflow f32 are an error, or pass where that is wanted")
   const auto weights = ramp::weights<float>();
   CHECK(error_of([&] {
           watch<float>(weights, settings, {}, {x, x, x});
-        }) ==
-        "attention scores of head 0, query 0 overflow f32; --precision f64 may hold them");
+        }) == "attention scores of head 0, query 0 overflow f32; f64 may hold them");
   settings.allow_nonfinite = true;
   const auto passed = watch<float>(weights, settings, {}, {x, x, x});
   CHECK(!std::isfinite(passed.y.data()[0]));
@@ -175,9 +174,7 @@ TEST_CASE("an overflow names item, head and query where it happens") {
   x.matrix(1)(1, 0) = 1e20F;  // of item 1, and only its own score overflows
   CHECK(error_of([&] {
           watch<float>(weights, {}, {}, {x, x, x});
-        }) ==
-        "attention scores of item 1, head 1, query 1 overflow f32; --precision f64 may hold "
-        "them");
+        }) == "attention scores of item 1, head 1, query 1 overflow f32; f64 may hold them");
 }
 
 TEST_CASE("queries beyond the first block keep their number in an error") {
@@ -186,8 +183,7 @@ TEST_CASE("queries beyond the first block keep their number in an error") {
   const auto key = numbers({0, 3000});
   CHECK(error_of([&] {
           watch<float>(scalar_layer(), {}, {}, {x, key, key});
-        }) ==
-        "attention scores of head 0, query 129 overflow f32; --precision f64 may hold them");
+        }) == "attention scores of head 0, query 129 overflow f32; f64 may hold them");
 }
 
 TEST_CASE("a projection that overflows is named by its step") {
@@ -201,7 +197,7 @@ TEST_CASE("a projection that overflows is named by its step") {
     std::fill_n((weights.*of_ones).data(), (weights.*of_ones).size(), 1.0F);
     return error_of([&] { watch<float>(weights, {}, {}, {x, x, x}); });
   };
-  const std::string rest = ", row 0 overflow f32; --precision f64 may hold them";
+  const std::string rest = ", row 0 overflow f32; f64 may hold them";
   CHECK(message(&AttentionWeights<float>::W_Q) == "the numbers of q" + rest);
   CHECK(message(&AttentionWeights<float>::W_K) == "the numbers of k" + rest);
   CHECK(message(&AttentionWeights<float>::W_V) == "the numbers of v" + rest);

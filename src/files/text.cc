@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <memory>
 #include <span>
 
@@ -121,6 +122,15 @@ std::from_chars_result parse_number(std::string_view cell, double& value) {
   if (cell.size() > 1 && cell[0] == '+' && cell[1] != '-') cell.remove_prefix(1);
   const char* const end = cell.data() + cell.size();
   auto result = std::from_chars(cell.data(), end, value);
+  if (result.ec == std::errc::result_out_of_range) {
+    // Too small is 0, or the least number above it, as everywhere else.
+    long double wide = 1;
+    const bool read = std::from_chars(cell.data(), end, wide).ec == std::errc();
+    if (read && std::abs(wide) < 1) {
+      value = static_cast<double>(wide);
+      result.ec = std::errc();
+    }
+  }
   if (result.ec == std::errc() && result.ptr != end) result.ec = std::errc::invalid_argument;
   return result;
 }

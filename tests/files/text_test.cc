@@ -72,6 +72,13 @@ TEST_CASE("numbers come in all their spellings") {
   CHECK(got.numbers[8] == 1e-320);
 }
 
+TEST_CASE("a number too small for a double is read as 0, as numpy does") {
+  const Numbers numbers = read("1e-400,-1e-400,4e-324,1e-310\n").numbers;
+  CHECK(numbers == Numbers{0.0, 0.0, 4e-324, 1e-310});
+  CHECK(std::signbit(numbers[1]));
+  CHECK(refusal("1,1e400\n").find("beyond what a double holds") != std::string::npos);
+}
+
 TEST_CASE("comments are passed over and part nothing") {
   const Read got = read("# two tokens\n1,2 # first\n# between\n3,4\n#end");
   CHECK(got.shape == Shape{2, 2});

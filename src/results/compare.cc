@@ -25,6 +25,7 @@ bool is_worse(double difference, const std::optional<WorstElement>& worst) {
 
 // How large a difference is: three digits tell.
 std::string rounded(double value) {
+  if (std::isnan(value)) return "nan";  // to_chars keeps its sign
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
                                  std::chars_format::general, 3);

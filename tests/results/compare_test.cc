@@ -121,6 +121,8 @@ TEST_CASE("a single element differs, and equal bits leave no difference to show"
         "y: 1 of 2 differs (atol 1e-05, rtol 0.0001)\n"
         "  largest absolute difference nan at [0, 0]: got nan, expected 0\n"
         "  first out of tolerance at [0, 0]: got nan, expected 0\n");
+  CHECK(describe(verdict_of<float>({1}, {kInf}), {})
+            .find("largest relative difference nan at") != std::string::npos);
   CHECK(describe(verdict_of<float>({1}, {1}), {}) ==
         "y: equal within atol 1e-05, rtol 0.0001 (no difference at all)\n");
 }

@@ -1,4 +1,8 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
@@ -29,7 +33,9 @@ int main(int argc, char** argv) {
     return kClosedPipe;
   } catch (const Error& error) {
     log_error(error.what());
-    return error.fault() == Fault::system ? 3 : 2;
+    if (error.fault() != Fault::system) return 2;
+    // At exit OpenBLAS waits for its threads; one that found no memory never ends.
+    std::quick_exit(3);
   } catch (const std::bad_alloc&) {
     log_error("out of memory");
     return 3;

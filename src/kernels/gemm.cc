@@ -1,6 +1,7 @@
 #include "kernels/gemm.h"
 
 #include <cblas.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cassert>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 namespace mha {
 namespace {
@@ -19,6 +21,21 @@ int blas_int(std::size_t size) {
                 Fault::system);
   }
   return static_cast<int>(size);
+}
+
+// OpenBLAS maps a buffer of this size for each of its threads (32 << 22 bytes on
+// x86-64) and, where it cannot, tries again for ever.
+constexpr std::size_t kBlasBuffer = std::size_t{128} << 20;
+
+void require_blas_buffer() {
+  void* const probe =
+      ::mmap(nullptr, kBlasBuffer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (probe == MAP_FAILED) {
+    throw Error("the BLAS needs " + format_bytes(kBlasBuffer) + " of memory a thread, " +
+                    format_bytes(available_memory()) + " are available",
+                Fault::system);
+  }
+  ::munmap(probe, kBlasBuffer);
 }
 
 // The BLAS wants a positive leading dimension even where there is no element.
@@ -56,6 +73,7 @@ void multiply(CBLAS_TRANSPOSE transpose, T alpha, ConstMatrixView<T> A, ConstMat
   assert(A.cols == (transpose == CblasTrans ? B.cols : B.rows));
   assert(C.cols == (transpose == CblasTrans ? B.rows : B.cols));
   if (C.empty()) return;
+  [[maybe_unused]] static const bool fits = (require_blas_buffer(), true);
   // One row is bound by reading B once, which gemv does several times faster.
   if (C.rows == 1 && A.cols > 0) {
     // Some releases scale an old NaN by 0 and keep it.

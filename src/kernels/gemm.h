@@ -8,7 +8,7 @@ namespace mha {
 // strided. With beta = 0 what C held does not matter; k = 0 leaves beta C.
 // REQUIRES: matching shapes; C overlaps neither A nor B.
 // Throws Error(Fault::system) where a size or stride does not fit the int of
-// the BLAS.
+// the BLAS, or its buffers do not fit in memory.
 void gemm(float alpha, ConstMatrixView<float> A, ConstMatrixView<float> B, float beta,
           MatrixView<float> C);
 void gemm(double alpha, ConstMatrixView<double> A, ConstMatrixView<double> B, double beta,

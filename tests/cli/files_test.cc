@@ -171,6 +171,14 @@ SCENARIO("help and version go to stdout") {
 }
 
 #ifndef __SANITIZE_ADDRESS__
+SCENARIO("too little memory for the BLAS is an error, not a wait for ever") {
+  const Workspace work;
+  const Outcome run = work.shell("ulimit -v 150000; mha-run -w ramp.json -i x.csv -o y.npy");
+  CHECK(run.status == 3);
+  CHECK(has_text(run.err, "mha-run: the BLAS needs"));
+  CHECK_FALSE(work.has("y.npy"));
+}
+
 SCENARIO("memory does not grow with n squared") {
   const Workspace work;
   std::string many;

@@ -12,8 +12,23 @@
 #include "mha_run/options.h"
 #include "mha_run/run.h"
 
+namespace {
+
+// The number of a standard descriptor that is closed would go to the next file
+// we open, and results to -, or a message, into that file. Opened the wrong way
+// round, it stays as unusable as it was.
+void occupy_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) std::abort();
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace mha;
+  occupy_standard_descriptors();
   start_log("mha-run", Loudness::normal);
   // A closed pipe is an error of write(), so that temporary files go away.
   std::signal(SIGPIPE, SIG_IGN);

@@ -5,10 +5,10 @@
 #include <charconv>
 #include <cmath>
 #include <memory>
-#include <set>
 
 #include "base/error.h"
 #include "files/names.h"
+#include "files/whole_file.h"
 
 namespace mha {
 namespace {
@@ -288,13 +288,17 @@ void check(const RunOptions& options) {
   if ((!options.map_heads.empty() || options.average_heads) && !shows_maps) {
     throw Error("--map-heads and --average-heads need --maps FILE or --expect-maps FILE");
   }
-  std::set<std::string> outputs;
+  std::vector<std::string> outputs;
   for (const auto& [name, path] :
        {std::pair{"--output", options.output}, std::pair{"--maps", options.maps},
         std::pair{"--trace", options.trace}}) {
-    if (!path.empty() && !outputs.insert(path).second) {
-      throw Error(std::string(name) + ": " + path + " is written by another option already");
+    if (path.empty()) continue;
+    for (const std::string& other : outputs) {
+      if (!same_target(path, other)) continue;
+      throw Error(std::string(name) + ": " + path + " is written by another option already" +
+                  (path == other ? "" : ", as " + other));
     }
+    outputs.push_back(path);
   }
   std::vector<std::string> inputs = {options.weights,     options.input,  options.key,
                                      options.value,       options.expect, options.expect_maps,
@@ -304,6 +308,16 @@ void check(const RunOptions& options) {
   }
   if (std::count(inputs.begin(), inputs.end(), "-") > 1) {
     throw Error("standard input (-) can be read by one option only");
+  }
+}
+
+// An empty value is a shell variable that was not set. Taken for "not asked
+// for", --expect "$file" would compare nothing and end with 0.
+void refuse_empty(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) throw Error(option->get_name() + ": its value is empty; see --help");
+    }
   }
 }
 
@@ -356,6 +370,7 @@ Request parse_run_options(int argc, const char* const* argv) {
     return request;
   }
   if (const auto extra = app.remaining(); !extra.empty()) refuse_unknown(app, extra.front());
+  refuse_empty(app);
   finish(request.options, texts);
   check(request.options);
   return request;

@@ -1,7 +1,5 @@
 #include "mha_run/outputs.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/error.h"
@@ -11,18 +9,18 @@ namespace {
 
 constexpr const char* kStdout = "-";
 
-// --format, else the suffix; npy on a pipe. Binary never goes to a terminal.
+// --format, else the suffix; npy on a pipe.
 Format format_of(const RunOptions& options, const std::string& path) {
-  const Format format = options.format    ? *options.format
-                        : path == kStdout ? Format::npy
-                                          : format_of_path(path);
-  if (path == kStdout && (format == Format::npy || format == Format::npz) &&
-      isatty(STDOUT_FILENO) != 0) {
-    throw Error("standard output is a terminal and " +
-                std::string(format == Format::npy ? "npy" : "npz") +
-                " is binary; redirect it, or use --format text");
-  }
-  return format;
+  if (options.format) return *options.format;
+  return path == kStdout ? Format::npy : format_of_path(path);
+}
+
+// Binary never goes to a terminal, whatever its name.
+void require_no_terminal(const WholeFile& file, Format format, const std::string& path) {
+  if ((format != Format::npy && format != Format::npz) || !file.is_terminal()) return;
+  throw Error((path == kStdout ? "standard output" : path) + ": is a terminal and " +
+              std::string(format == Format::npy ? "npy" : "npz") +
+              " is binary; redirect it, or use --format text");
 }
 
 template <typename T>
@@ -70,11 +68,13 @@ RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
   }
   if (!options.maps.empty()) open_maps();
   if (!y_path_.empty()) {
-    format_of(options, y_path_);
+    const Format format = format_of(options, y_path_);
     y_file_ = std::make_unique<WholeFile>(y_path_, element_count(y_shape) * sizeof(T));
+    require_no_terminal(*y_file_, format, y_path_);
   }
   if (!options.trace.empty()) {
     trace_ = std::make_unique<TraceFile<T>>(options.trace, options.trace_only, inputs.run);
+    require_no_terminal(trace_->file(), Format::npz, options.trace);
     trace_->watch(sinks_);
   }
   expect_values();
@@ -86,10 +86,12 @@ RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
 // .npy is streamed where the file can be written in any order.
 template <typename T>
 void RunOutputs<T>::open_maps() {
-  const bool npy = format_of(options_, options_.maps) == Format::npy;
+  const Format format = format_of(options_, options_.maps);
+  const bool npy = format == Format::npy;
   const std::size_t n_maps = select_.count();
   maps_file_ = std::make_unique<WholeFile>(
       options_.maps, npy ? NpyStream<T>::file_size(options_.maps, maps_shape_) : 0);
+  require_no_terminal(*maps_file_, format, options_.maps);
   if (npy && maps_file_->seekable() && options_.maps != kStdout) {
     maps_stream_ = std::make_unique<NpyStream<T>>(*maps_file_, maps_shape_, n_maps);
     select_.add(*maps_stream_);
@@ -188,16 +190,23 @@ int RunOutputs<T>::print_verdicts() const {
   if (y_check_) verdicts.push_back(y_check_->verdict());
   for (const Verdict& verdict : verdicts) text += describe(verdict, options_.tolerance);
   if (text.empty()) return 0;
-  // Standard output may be carrying a result.
-  if (y_path_ == kStdout || options_.maps == kStdout) {
-    log_result(text);
-  } else {
-    print(text);
-  }
+  print_beside(options_, text);
   return std::all_of(verdicts.begin(), verdicts.end(),
                      [](const Verdict& verdict) { return verdict.equal(); })
              ? 0
              : 1;
+}
+
+void print_beside(const RunOptions& options, const std::string& text) {
+  const auto paths = {options.output, options.maps, options.trace};
+  const bool taken = std::any_of(paths.begin(), paths.end(), [](const std::string& path) {
+    return same_target(path, kStdout);
+  });
+  if (taken) {
+    log_result(text);
+  } else {
+    print(text);
+  }
 }
 
 template class RunOutputs<float>;

@@ -51,4 +51,7 @@ class RunOutputs {
   std::unique_ptr<ExpectedTrace<T>> trace_check_;
 };
 
+// What is said beside results: on stdout, on stderr where stdout carries a result.
+void print_beside(const RunOptions& options, const std::string& text);
+
 }  // namespace mha

@@ -38,9 +38,7 @@ int run_in(const RunOptions& options) {
   log_settings(inputs);
   if (options.dry_run) {
     const auto& [sizes, axes, batched] = inputs.run;
-    WholeFile out("-");
-    out.write(describe(plan_of(sizes, axes, sizeof(T)), sizes, axes, sizeof(T)));
-    out.commit();
+    print_beside(options, describe(plan_of(sizes, axes, sizeof(T)), sizes, axes, sizeof(T)));
     return 0;
   }
   RunOutputs<T> outputs(options, inputs);

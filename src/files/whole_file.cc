@@ -220,6 +220,8 @@ void WholeFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
 
 bool WholeFile::seekable() const { return state_->seekable; }
 
+bool WholeFile::is_terminal() const { return ::isatty(state_->fd) != 0; }
+
 void WholeFile::commit() {
   State& s = *state_;
   s.flush();
@@ -234,6 +236,18 @@ void WholeFile::commit() {
   }
   forget(s.temporary.c_str());
   s.temporary.clear();
+}
+
+bool same_target(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const auto fd = descriptor_of(a);
+  if (fd || descriptor_of(b)) return fd == descriptor_of(b);
+  std::error_code unknown;
+  const auto end_of = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(
+        std::filesystem::absolute(follow_links(path, printable(path)), unknown), unknown);
+  };
+  return end_of(a) == end_of(b) && !unknown;
 }
 
 void remove_temporaries_on_signals() {

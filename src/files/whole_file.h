@@ -31,6 +31,7 @@ class WholeFile {
   void write_at(std::size_t offset, std::span<const std::byte> bytes);
   // Whether write_at may be used: false for pipes and terminals.
   bool seekable() const;
+  bool is_terminal() const;
 
   // Flushes and gives the file its name. Throws Error(Fault::system).
   void commit();
@@ -39,6 +40,9 @@ class WholeFile {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Whether both would write one file, under whatever spelling or link.
+bool same_target(const std::string& a, const std::string& b);
 
 void remove_temporaries_on_signals();
 

@@ -42,6 +42,12 @@ SCENARIO("a wrong command line names the option and the cure") {
   refuses(work.ramp({"--map-heads", "7"}), 2, {"7"});
   refuses(work.ramp({"--map-heads", "0,0"}), 2, {"0"});
   refuses(work.ramp({"-o", "y.npy", "--maps", "y.npy"}), 2, {"y.npy"});
+  refuses(work.ramp({"-o", "y.npy", "--maps", "./y.npy"}), 2, {"--maps", "./y.npy"});
+  refuses(work.ramp({"-o", "-", "--maps", "/dev/stdout", "--format", "csv"}), 2, {"--maps"});
+  for (const char* option : {"-o", "--maps", "--expect", "--key", "--labels", "--key-lengths",
+                             "--keep-mask", "--scale", "--format"}) {
+    refuses(work.ramp({option, ""}), 2, {"empty"});
+  }
   refuses(work.ramp({"-o", "y.npy", "--average-heads"}), 2, {"--maps"});
   refuses(work.ramp({"--trace", "t.npy"}), 2, {"t.npy", ".npz"});
   refuses(work.ramp({"--trace-only", "q"}), 2, {"--trace"});

@@ -159,6 +159,29 @@ SCENARIO("a plan is printed without computing") {
   CHECK(has_text(plan.out, "whatever n_heads"));
 }
 
+SCENARIO("what is said beside a result leaves stdout to the result") {
+  const Workspace work;
+  REQUIRE(work.ramp({"-o", "y.npy"}).status == 0);
+  const Outcome plan = work.ramp({"--dry-run", "-o", "-"});
+  CHECK(plan.out.empty());
+  CHECK(has_text(plan.err, "FLOP"));
+  const Outcome verdict =
+      work.ramp({"-o", "/dev/stdout", "--format", "csv", "--expect", "y.npy"});
+  CHECK_FALSE(has_text(verdict.out, "equal within"));
+  CHECK(has_text(verdict.err, "equal within"));
+}
+
+SCENARIO("a closed standard descriptor is not taken for a file") {
+  const Workspace work;
+  const std::size_t before = work.count();
+  const Outcome out = work.shell("mha-run -w ramp.json -i x.csv -o - --maps m.npy >&-");
+  CHECK(out.status == 3);
+  CHECK(has_text(out.err, "standard output"));
+  CHECK(work.count() == before);
+  CHECK(work.shell("mha-run -w ramp.json -i - -o y.npy <&-").status == 3);
+  CHECK(work.shell("mha-run -w ramp.json -i x.csv -o y.npy <&- >&- 2>&-").status == 0);
+}
+
 SCENARIO("help and version go to stdout") {
   const Workspace work;
   const Outcome help = work.run({"--help"});

@@ -240,3 +240,19 @@ TEST_CASE("a limit on file size is an error, and nothing is left") {
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
 }
+
+TEST_CASE("two spellings of one file are known as one, whether it is there or not") {
+  const TempFolder folder;
+  std::filesystem::create_symlink("y.npy", folder / "link.npy");
+  for (const bool exists : {false, true}) {
+    if (exists) folder.write("y.npy", "old");
+    CHECK(same_target(folder / "y.npy", folder / "./y.npy"));
+    CHECK(same_target(folder / "y.npy", folder / "link.npy"));
+    CHECK_FALSE(same_target(folder / "y.npy", folder / "maps.npy"));
+  }
+  CHECK(same_target("gone.npy", "./gone.npy"));
+  CHECK(same_target("-", "/dev/stdout"));
+  CHECK(same_target("/dev/fd/1", "-"));
+  CHECK_FALSE(same_target("-", folder / "y.npy"));
+  CHECK_FALSE(same_target(folder / "y.npy", "/dev/stdout"));
+}

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
@@ -276,9 +277,11 @@ void finish(RunOptions& options, const Texts& texts) {
 void check(const RunOptions& options) {
   if (options.weights.empty()) throw Error("--weights FILE is missing; see --help");
   if (options.input.empty()) throw Error("--input FILE is missing; see --help");
-  if (!options.trace.empty() && !options.trace.ends_with(".npz")) {
-    throw Error("--trace: " + options.trace +
-                " does not end in .npz, the only form of a trace");
+  // Devices and pipes have no suffix.
+  const std::string suffix = std::filesystem::path(options.trace).extension().string();
+  if (!suffix.empty() && suffix != ".npz") {
+    throw Error("--trace: " + options.trace + " ends in " + suffix +
+                ", expected .npz, the only form of a trace");
   }
   if (!options.trace_only.empty() && options.trace.empty()) {
     throw Error("--trace-only needs --trace FILE.npz");

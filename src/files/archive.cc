@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <type_traits>
 
 #include "base/error.h"
 #include "files/content.h"
@@ -120,11 +121,14 @@ void require_finite(const Tensor<T>& tensor, const std::string& where) {
   for (std::size_t i = 0; i < tensor.size(); ++i) {
     const T value = tensor.data()[i];
     if (std::isfinite(value)) continue;
+    // A finite f64 may have been too large for f32.
+    const bool narrow = std::is_same_v<T, float> && std::isinf(value);
     throw Error(where + (tensor.rank() == 0 ? "" : to_string(index_of(i, tensor.shape()))) +
                 " is " +
                 (std::isnan(value) ? "nan"
                  : value > 0       ? "inf"
                                    : "-inf") +
+                (narrow ? " in f32 (--precision f64 holds more)" : "") +
                 "; --allow-nonfinite lets it through");
   }
 }

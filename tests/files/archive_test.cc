@@ -125,4 +125,8 @@ TEST_CASE("the first element that is not finite is named") {
         "w.npz: W_Q[1] is -inf; --allow-nonfinite lets it through");
   CHECK(error("()", {inf}) == "w.npz: W_Q is inf; --allow-nonfinite lets it through");
   CHECK(error("(2,)", {1e300, -1e300}) == "no error");
+  const Archive large = open(make_npy("<f8", false, "(1,)", bytes_of(std::vector{1e300})));
+  CHECK(
+      error_of([&] { require_finite(read_tensor<float>(large, large.members[0]), "W_Q"); }) ==
+      "W_Q[0] is inf in f32 (--precision f64 holds more); --allow-nonfinite lets it through");
 }

@@ -84,7 +84,7 @@ OpenedTensor open_tensor(const std::string& spec, const std::string& usual) {
   if (!source.member.empty()) {
     opened.member = &archive.at(source.member);
   } else if (archive.members.size() == 1) {
-    opened.member = &archive.members[0];
+    opened.member = archive.members.data();
   } else {
     opened.member = archive.find(usual);
   }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "files/names.h"
 #include "files/whole_file.h"
+#include "input/sequences.h"
 
 namespace mha {
 namespace {
@@ -101,10 +102,10 @@ void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& r
                                 "Key/value heads, each read by n_heads / N query heads")
                      ->type_name("N")
                      ->group(group));
-  rare.push_back(app.add_option("--scale", options.model.scale,
-                                "Multiply scores by S in place of 1/sqrt(d_head)")
-                     ->type_name("S")
-                     ->group(group));
+  app.add_option("--scale", options.model.scale,
+                 "Multiply scores by S in place of 1/sqrt(d_head)")
+      ->type_name("S")
+      ->group(group);
   rare.push_back(app.add_option("--softcap", options.model.softcap,
                                 "Turn scaled scores into C tanh(score / C); 0: do not")
                      ->type_name("C")
@@ -142,16 +143,20 @@ void add_input_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& r
   app.add_option("--keep-mask", options.keep_masks,
                  "Attend where 1 or true (Hugging Face, ONNX,\nscaled_dot_product_attention)")
       ->type_name("FILE")
-      ->allow_extra_args(false)
+      ->expected(1)
+      ->take_all()
       ->group(group);
   app.add_option("--drop-mask", options.drop_masks,
-                 "Do not attend where 1 or true (nn.MultiheadAttention)")
+                 "Do not attend where 1 or true (nn.MultiheadAttention);\nmasks may be given "
+                 "several times, and add up")
       ->type_name("FILE")
-      ->allow_extra_args(false)
+      ->expected(1)
+      ->take_all()
       ->group(group);
   app.add_option("--add-mask", options.add_masks, "Add floats to the scaled scores")
       ->type_name("FILE")
-      ->allow_extra_args(false)
+      ->expected(1)
+      ->take_all()
       ->group(group);
   app.add_option("--key-lengths", texts.key_lengths,
                  "Take keys from this index on as padding, a number per batch item")
@@ -190,7 +195,7 @@ void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& 
   app.add_flag("--full", options.full, "Shorten nothing in the report")->group(group);
 }
 
-void add_compare_options(CLI::App& app, RunOptions& options, Rare& rare) {
+void add_compare_options(CLI::App& app, RunOptions& options) {
   const char* group = "Comparison";
   app.add_option("--expect", options.expect, "Compare y with this; exit 1 where they differ")
       ->type_name("FILE")
@@ -202,16 +207,15 @@ void add_compare_options(CLI::App& app, RunOptions& options, Rare& rare) {
                  "Compare the steps this file holds; name the first that differs")
       ->type_name("FILE.npz")
       ->group(group);
-  rare.push_back(
-      app.add_option("--atol", options.tolerance.atol, "Allow this absolute difference")
-          ->type_name("A")
-          ->capture_default_str()
-          ->group(group));
-  rare.push_back(app.add_option("--rtol", options.tolerance.rtol,
-                                "plus this times the expected value, as numpy.allclose")
-                     ->type_name("R")
-                     ->capture_default_str()
-                     ->group(group));
+  app.add_option("--atol", options.tolerance.atol, "Allow this absolute difference")
+      ->type_name("A")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--rtol", options.tolerance.rtol,
+                 "plus this times the expected value, as numpy.allclose")
+      ->type_name("R")
+      ->capture_default_str()
+      ->group(group);
 }
 
 void add_run_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
@@ -273,6 +277,18 @@ void finish(RunOptions& options, const Texts& texts) {
                                          : Loudness::normal;
 }
 
+// Paths that a run opens, without the names of tensors in them.
+std::vector<std::string> files_read(const RunOptions& options) {
+  std::vector<std::string> specs = {options.input,  options.key,         options.value,
+                                    options.expect, options.expect_maps, options.expect_trace};
+  for (const auto* masks : {&options.keep_masks, &options.drop_masks, &options.add_masks}) {
+    specs.insert(specs.end(), masks->begin(), masks->end());
+  }
+  std::vector<std::string> paths = {options.weights};
+  for (const std::string& spec : specs) paths.push_back(parse_source(spec).path);
+  return paths;
+}
+
 // Combinations that cannot mean anything, and names used twice.
 void check(const RunOptions& options) {
   if (options.weights.empty()) throw Error("--weights FILE is missing; see --help");
@@ -291,6 +307,10 @@ void check(const RunOptions& options) {
   if ((!options.map_heads.empty() || options.average_heads) && !shows_maps) {
     throw Error("--map-heads and --average-heads need --maps FILE or --expect-maps FILE");
   }
+  const std::vector<std::string> inputs = files_read(options);
+  if (std::count(inputs.begin(), inputs.end(), "-") > 1) {
+    throw Error("standard input (-) can be read by one option only");
+  }
   std::vector<std::string> outputs;
   for (const auto& [name, path] :
        {std::pair{"--output", options.output}, std::pair{"--maps", options.maps},
@@ -301,16 +321,12 @@ void check(const RunOptions& options) {
       throw Error(std::string(name) + ": " + path + " is written by another option already" +
                   (path == other ? "" : ", as " + other));
     }
+    for (const std::string& input : inputs) {
+      if (!std::filesystem::is_regular_file(input) || !same_target(path, input)) continue;
+      throw Error(std::string(name) + ": " + path +
+                  " is read by another option and would be lost; write elsewhere");
+    }
     outputs.push_back(path);
-  }
-  std::vector<std::string> inputs = {options.weights,     options.input,  options.key,
-                                     options.value,       options.expect, options.expect_maps,
-                                     options.expect_trace};
-  for (const auto* masks : {&options.keep_masks, &options.drop_masks, &options.add_masks}) {
-    inputs.insert(inputs.end(), masks->begin(), masks->end());
-  }
-  if (std::count(inputs.begin(), inputs.end(), "-") > 1) {
-    throw Error("standard input (-) can be read by one option only");
   }
 }
 
@@ -354,7 +370,7 @@ Request parse_run_options(int argc, const char* const* argv) {
   add_model_options(app, request.options, texts, rare);
   add_input_options(app, request.options, texts, rare);
   add_result_options(app, request.options, texts, rare);
-  add_compare_options(app, request.options, rare);
+  add_compare_options(app, request.options);
   add_run_options(app, request.options, texts, rare);
   try {
     app.parse(argc, argv);

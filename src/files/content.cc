@@ -110,7 +110,7 @@ Content content_of(std::string_view bytes, const std::string& path) {
   if (is_pickle(bytes)) {
     throw Error(path +
                 ": is a pickle (an old PyTorch checkpoint?), which is never run; save its "
-                "tensors with safetensors.torch.save_file(…)");
+                "tensors by name with numpy.savez");
   }
   const std::string_view text = skip_blanks(without_byte_order_mark(bytes));
   if (text.empty()) throw Error(path + ": holds nothing but blanks");

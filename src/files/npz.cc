@@ -68,8 +68,8 @@ Archive open_npz(const Bytes& bytes, const std::string& path) {
   for (const ZipEntry& entry : entries) {
     if (entry.name == "data.pkl" || entry.name.ends_with("/data.pkl")) {
       throw Error(path +
-                  ": is a PyTorch checkpoint, which is not read; save its tensors with "
-                  "safetensors.torch.save_file(model.state_dict(), …)");
+                  ": is a PyTorch checkpoint, which is not read; save its tensors "
+                  "by name with numpy.savez");
     }
   }
   if (entries.empty()) throw Error(path + ": is a zip archive with nothing in it");

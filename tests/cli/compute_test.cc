@@ -72,6 +72,11 @@ SCENARIO("keep and drop masks are each other's opposite, in every form") {
     CHECK(agree(numbers(keep.out), {.37875, .53875, .69875, .5525, .37875, .53875, .69875,
                                     .5525, .37875, .53875, .69875, .5525}));
   }
+  work.files.write("first.csv", "1,0,0\n");
+  const Outcome several = work.ramp({"--drop-mask", "mask.csv", "--drop-mask", "first.csv",
+                                     "--keep-mask", "ones.json", "--format", "csv", "-q"});
+  CHECK(agree(numbers(several.out),
+              {.01, .02, .03, .04, .01, .02, .03, .04, .01, .02, .03, .04}));
   const Outcome lengths = work.ramp({"--key-lengths", "2", "--format", "csv"});
   CHECK(agree(numbers(lengths.out), kKey2Masked));
 }

@@ -33,6 +33,21 @@ SCENARIO("a run that fails leaves no file and keeps the old one") {
   CHECK(read_file(work.files.path() / "y.npy") == "precious");
 }
 
+SCENARIO("no output goes over a file that the run reads") {
+  const Workspace work;
+  REQUIRE(work.ramp({"-o", "y.npy"}).status == 0);
+  const std::string before = read_file(work.files.path() / "y.npy");
+  for (const auto& args : {std::vector<std::string>{"-o", "./y.npy", "--expect", "y.npy"},
+                           {"--maps", "y.npy", "--key", "y.npy"},
+                           {"-o", "ramp.json"},
+                           {"--maps", "x.csv"}}) {
+    const Outcome run = work.ramp(args);
+    CHECK(run.status == 2);
+    CHECK(has_text(run.err, "would be lost"));
+  }
+  CHECK(read_file(work.files.path() / "y.npy") == before);
+}
+
 SCENARIO("devices, links and permissions are respected") {
   const Workspace work;
   CHECK(work.ramp({"-o", "/dev/null", "--format", "npy"}).status == 0);

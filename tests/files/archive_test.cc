@@ -59,10 +59,9 @@ TEST_CASE("what is none of ours is called by its name") {
         "w: is a GGUF model, which is not read; convert it to safetensors");
   CHECK(open_error("\x89HDF\r\n\x1a\nmore") ==
         "w: is an HDF5 file (Keras?), which is not read; save it as .npz");
-  CHECK(
-      open_error("\x80\x02}q\x01.") ==
-      "w: is a pickle (an old PyTorch checkpoint?), which is never run; save its tensors with "
-      "safetensors.torch.save_file(…)");
+  CHECK(open_error("\x80\x02}q\x01.") ==
+        "w: is a pickle (an old PyTorch checkpoint?), which is never run; save its tensors by "
+        "name with numpy.savez");
   CHECK(open_error(std::string("\0\x01\x02\xFFrubbish", 11)) ==
         "w: is none of safetensors, .npz, .npy, JSON or text; it begins with bytes 00 01 02 "
         "ff 72 "

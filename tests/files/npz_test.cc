@@ -117,8 +117,8 @@ TEST_CASE("an object member is refused only when it is asked for") {
 TEST_CASE("a PyTorch checkpoint is named as such") {
   const std::string path = MHA_SOURCE_DIR "/tests/files/data/checkpoint.pt";
   CHECK(error_of([&] { open_npz(Bytes::open(path), "w.pt"); }) ==
-        "w.pt: is a PyTorch checkpoint, which is not read; save its tensors with "
-        "safetensors.torch.save_file(model.state_dict(), …)");
+        "w.pt: is a PyTorch checkpoint, which is not read; save its tensors by "
+        "name with numpy.savez");
 }
 
 TEST_CASE("a folder of .npy files is a tensor a file, in the order of names") {

@@ -24,9 +24,10 @@ void require_no_terminal(const WholeFile& file, Format format, const std::string
 }
 
 template <typename T>
-Tensor<T> read_expected(const std::string& spec, const std::string& name, const Shape& shape) {
+ExpectedValues<T> open_expected(const std::string& spec, const std::string& name,
+                                const Shape& shape) {
   const OpenedTensor opened = open_tensor(spec, name);
-  Tensor<T> expected = read_tensor<T>(opened.archive, *opened.member);
+  ExpectedValues<T> expected(opened.archive, *opened.member);
   require_shape(expected, shape, opened.archive.container == "text",
                 where(opened.archive, *opened.member), name);
   return expected;
@@ -106,12 +107,12 @@ void RunOutputs<T>::expect_values() {
   const Shape& y_shape = inputs_.x.values.shape();
   if (!options_.expect.empty()) {
     y_check_ = std::make_unique<Compare<T>>(
-        "y", read_expected<T>(options_.expect, "y", y_shape), 1, options_.tolerance);
+        "y", open_expected<T>(options_.expect, "y", y_shape), 1, options_.tolerance);
     sinks_.add(Step::attention_output, *y_check_);
   }
   if (!options_.expect_maps.empty()) {
     maps_check_ = std::make_unique<Compare<T>>(
-        "maps", read_expected<T>(options_.expect_maps, "maps", maps_shape_), select_.count(),
+        "maps", open_expected<T>(options_.expect_maps, "maps", maps_shape_), select_.count(),
         options_.tolerance);
     select_.add(*maps_check_);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "results/expected.h"
 #include "results/sink.h"
 #include "tensor/tensor.h"
 
@@ -45,24 +46,26 @@ class Compare final : public Sink<T> {
  public:
   // `expected` has the shape of the whole tensor, `heads` matrices to a batch
   // item. The caller has checked the shape with require_shape().
-  Compare(std::string name, Tensor<T> expected, std::size_t heads, Tolerance tolerance);
+  Compare(std::string name, ExpectedValues<T> expected, std::size_t heads,
+          Tolerance tolerance);
   void rows(const Place& place, ConstMatrixView<T> block) override;
   const Verdict& verdict() const { return verdict_; }
 
  private:
   void note(std::size_t at, double got, double expected, double difference);
 
-  Tensor<T> expected_;
+  ExpectedValues<T> expected_;
+  std::vector<T> row_;  // one row of them
   std::size_t heads_;
   Tolerance tolerance_;
   Verdict verdict_;
 };
 
 // Throws Error "y.npy: y is [4, 8], expected values are [4, 7]" on another
-// shape. A tensor from text, which has no axes beyond blocks of rows, takes the
+// shape. Values from text, which have no axes beyond blocks of rows, take the
 // result's leading axes where the counts agree (`from_text`).
 template <typename T>
-void require_shape(Tensor<T>& expected, const Shape& shape, bool from_text,
+void require_shape(ExpectedValues<T>& expected, const Shape& shape, bool from_text,
                    const std::string& where, const std::string& name);
 
 // The same before the values are read.

@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "catch.h"
+#include "files/crafted.h"
 #include "results/feed.h"
 #include "support/error_of.h"
+#include "support/temp_folder.h"
 
 using namespace mha;
 
@@ -128,28 +130,50 @@ TEST_CASE("a single element differs, and equal bits leave no difference to show"
 }
 
 TEST_CASE("another shape is refused with both shapes") {
-  Tensor<float> expected({4, 7});
+  ExpectedValues<float> expected = counted<float>({4, 7});
   CHECK(error_of([&] {
           require_shape(expected, {4, 8}, false, "y.npy", "y");
         }) == "y.npy: y is [4, 8], expected values are [4, 7]");
   // As many elements, but other axes.
-  Tensor<float> turned({8, 4});
+  ExpectedValues<float> turned = counted<float>({8, 4});
   CHECK(error_of([&] {
           require_shape(turned, {4, 8}, true, "y.txt", "y");
         }) == "y.txt: y is [4, 8], expected values are [8, 4]");
 }
 
 TEST_CASE("values from text take the result's leading axes, other files do not") {
-  Tensor<float> blocks = counted<float>({6, 4, 3});
+  ExpectedValues<float> blocks = counted<float>({6, 4, 3});
   CHECK_THROWS_AS(require_shape(blocks, {2, 3, 4, 3}, false, "maps.npy", "maps"), Error);
   require_shape(blocks, {2, 3, 4, 3}, true, "maps.txt", "maps");
   CHECK(blocks.shape() == Shape{2, 3, 4, 3});
 
-  Tensor<float> one = counted<float>({4, 3});
+  ExpectedValues<float> one = counted<float>({4, 3});
   require_shape(one, {1, 4, 3}, true, "y.txt", "y");
   CHECK(one.shape() == Shape{1, 4, 3});
   CHECK_THROWS_AS(require_shape(one, {2, 4, 3}, true, "y.txt", "y"), Error);
   CHECK_THROWS_AS(require_shape(one, {12}, true, "y.txt", "y"), Error);
+}
+
+TEST_CASE("expected values are read from their file a row at a time, in whatever form") {
+  const TempFolder folder;
+  const Tensor<double> values = counted<double>({2, 3, 4});
+  for (const bool column_major : {false, true}) {
+    std::vector<double> stored(values.values().begin(), values.values().end());
+    if (column_major) {
+      for (std::size_t i = 0; i < stored.size(); ++i) {
+        stored[i] = values.data()[(i % 2) * 12 + (i / 2 % 3) * 4 + i / 6];
+      }
+    }
+    const Archive archive = open_archive(
+        folder.write("y.npy", make_npy("<f8", column_major, "(2, 3, 4)", bytes_of(stored))));
+    Compare<float> compare("y", ExpectedValues<float>(archive, archive.at("")), 1, {});
+    Tensor<float> got = counted<float>({2, 3, 4});
+    got.data()[17] += 1;
+    feed(compare, got, 1, 2);
+    CHECK(compare.verdict().count == 24);
+    CHECK(compare.verdict().out == 1);
+    CHECK(compare.verdict().first_out->at == 17);
+  }
 }
 
 TEST_CASE("the first step that differs is named with those that agree before it") {

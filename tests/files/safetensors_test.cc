@@ -160,8 +160,8 @@ TEST_CASE("shape and bytes must agree") {
         "w.bin: a: shape [3] of F32 needs 12 bytes, data_offsets [0, 8] hold 8");
   CHECK(tensor_error("F8_E4M3", "[3]", "[0,8]") ==
         "w.bin: a: shape [3] of F8_E4M3 needs 3 bytes, data_offsets [0, 8] hold 8");
-  CHECK(tensor_error("F4", "[3]", "[0,2]") ==
-        "w.bin: a: shape [3] of F4 needs 2 bytes, data_offsets [0, 2] hold 2");
+  CHECK(tensor_error("F4", "[3]", "[0,1]") ==
+        "w.bin: a: shape [3] of F4 needs 2 bytes, data_offsets [0, 1] hold 1");
   CHECK(tensor_error("F32", "[4294967296, 4294967296]", "[0,8]") ==
         "w.bin: a: shape [4294967296, 4294967296] is too large");
   CHECK(tensor_error("F32", "[4503599627370496, 2048]", "[0,8]") ==

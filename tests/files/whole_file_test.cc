@@ -214,6 +214,16 @@ TEST_CASE("a signal removes what is half written and then has its way") {
   CHECK(files_in(folder) == 0);
 }
 
+TEST_CASE("a file that has its name is no temporary file any more") {
+  const TempFolder folder;
+  // More than can be temporary at once.
+  for (int i = 0; i < 100; ++i) {
+    WholeFile file(folder / std::to_string(i));
+    file.commit();
+  }
+  CHECK(files_in(folder) == 100);
+}
+
 TEST_CASE("a signal that was ignored stays ignored") {
   const TempFolder folder;
   const int status = in_child([&] {

@@ -179,6 +179,20 @@ TEST_CASE("content that is not what the directory says is refused before it is h
         "w.zip: a: its deflated bytes are damaged after 4 of 9 bytes");
 }
 
+TEST_CASE("deflated bytes end where the entry ends") {
+  const std::string packed = deflated("1234");
+  const auto crc =
+      static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>("1234"), 4));
+  const auto error = [&](const std::string& bytes) {
+    return content_error(
+        make_zip({{.name = "a", .content = bytes, .method = 8, .crc = crc, .size = 4}}));
+  };
+  CHECK(error(packed) == "no error");
+  CHECK(error(packed + "x") == "w.zip: a: its deflated bytes are damaged after 4 of 4 bytes");
+  CHECK(error(packed.substr(0, packed.size() - 1)) ==
+        "w.zip: a: its deflated bytes are damaged after 4 of 4 bytes");
+}
+
 TEST_CASE("names are shown without their control characters") {
   CHECK(open_error(make_zip({{.name = "a\nb\x1b[31m", .content = "1", .flags = 1}})) ==
         "w.zip: a\\x0Ab\\x1B[31m: is encrypted, which is not supported");

@@ -1,6 +1,8 @@
 #include "layer/observer.h"
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 
 namespace mha {
 namespace {
@@ -14,7 +16,15 @@ constexpr std::array<std::string_view, kSteps> kNames = {"x",
                                                          "head_outputs",
                                                          "concat",
                                                          "contributions",
-                                                         "attention_output"};
+                                                         "attention_output",
+                                                         "residual1",
+                                                         "norm1",
+                                                         "ffn_hidden",
+                                                         "ffn_output",
+                                                         "residual2",
+                                                         "norm2",
+                                                         "y",
+                                                         "norm"};
 
 }  // namespace
 
@@ -26,27 +36,48 @@ std::optional<Step> step_named(std::string_view name) {
   return static_cast<Step>(found - kNames.begin());
 }
 
-std::array<Step, kSteps> all_steps() {
-  std::array<Step, kSteps> steps{};
-  for (std::size_t i = 0; i < kSteps; ++i) steps[i] = static_cast<Step>(i);
+std::vector<Step> steps_of(const LayerSettings& settings) {
+  const bool pre = settings.norm == NormPlacement::pre;
+  const bool whole = settings.part == Part::layer;
+  std::vector<Step> steps{Step::x};
+  const auto add = [&](bool done, std::initializer_list<Step> more) {
+    if (done) steps.insert(steps.end(), more);
+  };
+  add(pre, {Step::norm1});
+  add(true, {Step::q, Step::k, Step::v, Step::scores, Step::maps, Step::head_outputs,
+             Step::concat, Step::contributions, Step::attention_output});
+  add(whole, {Step::residual1});
+  add(whole, {pre ? Step::norm2 : Step::norm1});
+  add(whole, {Step::ffn_hidden, Step::ffn_output, Step::residual2});
+  add(whole && !pre, {Step::norm2});
+  add(whole, {Step::y});
   return steps;
 }
 
-Shape shape_of(Step step, const AttentionSizes& sizes, std::size_t n_queries,
-               std::size_t n_keys) {
+Shape shape_of(Step step, const LayerSizes& sizes, std::size_t n_queries, std::size_t n_keys) {
+  const AttentionSizes& attention = sizes.attention;
+  const std::size_t columns = attention.columns(n_keys);
   switch (step) {
-    case Step::x: return {n_queries, sizes.d_model};
-    case Step::q: return {sizes.n_heads, n_queries, sizes.d_head};
-    case Step::k: return {sizes.n_kv_heads, n_keys, sizes.d_head};
-    case Step::v: return {sizes.n_kv_heads, n_keys, sizes.d_v};
+    case Step::q: return {attention.n_heads, n_queries, attention.d_head};
+    case Step::k: return {attention.n_kv_heads, columns, attention.d_head};
+    case Step::v: return {attention.n_kv_heads, columns, attention.d_v};
     case Step::scores:
-    case Step::maps: return {sizes.n_heads, n_queries, n_keys};
-    case Step::head_outputs: return {sizes.n_heads, n_queries, sizes.d_v};
-    case Step::concat: return {n_queries, sizes.n_heads * sizes.d_v};
-    case Step::contributions: return {sizes.n_heads, n_queries, sizes.d_model};
-    case Step::attention_output: return {n_queries, sizes.d_model};
+    case Step::maps: return {attention.n_heads, n_queries, columns};
+    case Step::head_outputs: return {attention.n_heads, n_queries, attention.d_v};
+    case Step::concat: return {n_queries, attention.n_heads * attention.d_v};
+    case Step::contributions: return {attention.n_heads, n_queries, attention.d_model};
+    case Step::ffn_hidden: return {n_queries, sizes.d_ff};
+    case Step::x:
+    case Step::attention_output:
+    case Step::residual1:
+    case Step::norm1:
+    case Step::ffn_output:
+    case Step::residual2:
+    case Step::norm2:
+    case Step::y:
+    case Step::norm: break;
   }
-  return {};
+  return {n_queries, attention.d_model};
 }
 
 }  // namespace mha

@@ -152,7 +152,13 @@ std::string cost_text(const AttentionSizes& sizes, const MaskAxes& axes) {
 
 std::vector<PlannedStep> plan_of(const AttentionSizes& sizes, const MaskAxes& axes,
                                  std::size_t element_size) {
-  const auto& [d_model, d_key, d_value, n_heads, n_kv_heads, d_head, d_v] = sizes;
+  const std::size_t d_model = sizes.d_model;
+  const std::size_t d_key = sizes.d_key;
+  const std::size_t d_value = sizes.d_value;
+  const std::size_t n_heads = sizes.n_heads;
+  const std::size_t n_kv_heads = sizes.n_kv_heads;
+  const std::size_t d_head = sizes.d_head;
+  const std::size_t d_v = sizes.d_v;
   const std::size_t n_queries = axes.n_queries;
   const std::size_t n_keys = axes.n_keys;
   const Shape scores{n_heads, n_queries, n_keys};

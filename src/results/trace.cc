@@ -11,9 +11,11 @@
 namespace mha {
 namespace {
 
+std::vector<Step> attention_steps() { return steps_of({.part = Part::attention}); }
+
 std::vector<std::string> all_names() {
   std::vector<std::string> names;
-  for (const Step step : all_steps()) names.emplace_back(name_of(step));
+  for (const Step step : attention_steps()) names.emplace_back(name_of(step));
   return names;
 }
 
@@ -59,18 +61,17 @@ Shape TracedRun::with_batch(Shape item_shape) const {
 }
 
 Shape TracedRun::shape_of(Step step) const {
-  return with_batch(mha::shape_of(step, sizes, axes.n_queries, axes.n_keys));
+  return with_batch(mha::shape_of(step, {sizes}, axes.n_queries, axes.n_keys));
 }
 
 std::size_t TracedRun::heads_of(Step step) const {
-  const Shape shape = mha::shape_of(step, sizes, axes.n_queries, axes.n_keys);
+  const Shape shape = mha::shape_of(step, {sizes}, axes.n_queries, axes.n_keys);
   return shape.size() == 3 ? shape.front() : 1;
 }
 
 std::vector<Step> steps_named(const std::vector<std::string>& names,
                               const std::string& where) {
-  const auto all = all_steps();
-  if (names.empty()) return {all.begin(), all.end()};
+  if (names.empty()) return attention_steps();
   std::vector<Step> steps;
   steps.reserve(names.size());
   for (const std::string& name : names) steps.push_back(require_step(name, where));

@@ -1,7 +1,6 @@
 // The order in which the layer shows its steps, and that it shows no others.
 #include "layer/observer.h"
 
-#include <array>
 #include <random>
 #include <string>
 #include <tuple>
@@ -66,30 +65,43 @@ TEST_CASE("blocks come item by item, every head of a row range before the next r
 }
 
 TEST_CASE("only what is wanted is shown") {
-  for (const Step step : all_steps()) {
+  for (const Step step : steps_of({.part = Part::attention})) {
     const auto recorder = watch_two_items({step});
     REQUIRE(!recorder.blocks.empty());
     for (const auto& block : recorder.blocks) CHECK(block.step == step);
   }
 }
 
-TEST_CASE("steps have the names of the trace") {
-  std::string names;
-  for (const Step step : all_steps()) {
-    names += std::string(name_of(step)) + " ";
-    CHECK(step_named(name_of(step)) == step);
-  }
-  CHECK(names == "x q k v scores maps head_outputs concat contributions attention_output ");
-  CHECK(!step_named("y").has_value());
+TEST_CASE("steps have names and an order, which the norms' place decides") {
+  const auto names_of = [](const LayerSettings& settings) {
+    std::string names;
+    for (const Step step : steps_of(settings)) {
+      names += (names.empty() ? "" : " ") + std::string(name_of(step));
+      CHECK(step_named(name_of(step)) == step);
+    }
+    return names;
+  };
+  const std::string attention =
+      "q k v scores maps head_outputs concat contributions attention_output";
+  CHECK(names_of({.part = Part::attention}) == "x " + attention);
+  CHECK(names_of({.norm = NormPlacement::pre, .part = Part::attention}) ==
+        "x norm1 " + attention);
+  CHECK(names_of({}) ==
+        "x " + attention + " residual1 norm1 ffn_hidden ffn_output residual2 norm2 y");
+  CHECK(names_of({.norm = NormPlacement::pre}) ==
+        "x norm1 " + attention + " residual1 norm2 ffn_hidden ffn_output residual2 y");
+  CHECK(!step_named("z").has_value());
 }
 
 TEST_CASE("steps have the shapes of the trace") {
-  const AttentionSizes sizes = {5, 6, 7, 4, 2, 8, 9};
-  const std::array<Shape, kSteps> shapes = {Shape{3, 5}, {4, 3, 8},  {2, 10, 8}, {2, 10, 9},
-                                            {4, 3, 10},  {4, 3, 10}, {4, 3, 9},  {3, 36},
-                                            {4, 3, 5},   {3, 5}};
+  const LayerSizes sizes = {{5, 6, 7, 4, 2, 8, 9, true, true}, 11};
+  const std::vector<Shape> shapes = {{3, 5},     {4, 3, 8}, {2, 12, 8}, {2, 12, 9}, {4, 3, 12},
+                                     {4, 3, 12}, {4, 3, 9}, {3, 36},    {4, 3, 5},  {3, 5},
+                                     {3, 5},     {3, 5},    {3, 11},    {3, 5},     {3, 5},
+                                     {3, 5},     {3, 5},    {3, 5}};
+  REQUIRE(shapes.size() == kSteps);
   for (std::size_t i = 0; i < kSteps; ++i) {
-    CHECK(shape_of(all_steps()[i], sizes, 3, 10) == shapes[i]);
+    CHECK(shape_of(static_cast<Step>(i), sizes, 3, 10) == shapes[i]);
   }
 }
 

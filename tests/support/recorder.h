@@ -22,8 +22,8 @@ class Recorder final : public Observer<T> {
   };
 
   Recorder(const AttentionSizes& sizes, const MaskAxes& axes) : batch_(axes.batch) {
-    for (const Step step : all_steps()) {
-      Shape shape = shape_of(step, sizes, axes.n_queries, axes.n_keys);
+    for (const Step step : steps_of({.part = Part::attention})) {
+      Shape shape = shape_of(step, {sizes}, axes.n_queries, axes.n_keys);
       shape.insert(shape.begin(), axes.batch);
       steps_.emplace(step, Tensor<T>::zeros(std::move(shape)));
     }

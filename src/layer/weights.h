@@ -21,6 +21,10 @@ struct AttentionSizes {
   std::size_t d_v = 0;     // of v and of a head's output
   bool bias_key = false;   // bias_k and bias_v stand behind the keys, …
   bool zero_key = false;   // and a key and value of zeros behind those (add_zero_attn)
+  // Latent attention (LatentWeights); 0 without.
+  std::size_t q_rank = 0;  // 0 with kv_rank: queries have no latent
+  std::size_t kv_rank = 0;
+  std::size_t d_rope = 0;  // of d_head, the last channels
 
   std::size_t kv_head_of(std::size_t head) const { return head / (n_heads / n_kv_heads); }
   // Columns of scores and maps: the keys, then those that no mask hides.

@@ -101,6 +101,7 @@ struct FeedForwardWeights {
 struct LayerSizes {
   AttentionSizes attention;
   std::size_t d_ff = 0;  // 0: attention alone
+  bool gated = false;
 };
 
 // One encoder layer and how it computes.
@@ -114,7 +115,8 @@ struct Layer {
   FeedForwardWeights<T> feed_forward;
 
   LayerSizes sizes() const {
-    return {attention.sizes, feed_forward.W_1.empty() ? 0 : feed_forward.W_1.shape()[1]};
+    const Tensor<T>& W_1 = feed_forward.W_1;
+    return {attention.sizes, W_1.empty() ? 0 : W_1.shape()[1], !feed_forward.W_G.empty()};
   }
 };
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <span>
+#include <string_view>
 
 namespace mha {
 
@@ -51,5 +53,37 @@ struct LayerSettings {
   double eps = 1e-5;  // of the norms, inside the root
   Part part = Part::layer;
 };
+
+// What users call the values of a setting, in the order of its enumeration:
+// of Rope "none", "halves", "pairs".
+template <typename Value>
+std::span<const std::string_view> value_names();
+template <>
+std::span<const std::string_view> value_names<Causal>();
+template <>
+std::span<const std::string_view> value_names<Rope>();
+template <>
+std::span<const std::string_view> value_names<NormPlacement>();
+template <>
+std::span<const std::string_view> value_names<NormType>();
+template <>
+std::span<const std::string_view> value_names<Activation>();
+template <>
+std::span<const std::string_view> value_names<Part>();
+
+template <typename Value>
+std::string_view name_of_value(Value value) {
+  return value_names<Value>()[static_cast<std::size_t>(value)];
+}
+
+template <typename Value>
+std::optional<Value> value_named(std::string_view name) {
+  std::size_t place = 0;
+  for (const std::string_view known : value_names<Value>()) {
+    if (known == name) return static_cast<Value>(place);
+    ++place;
+  }
+  return std::nullopt;
+}
 
 }  // namespace mha

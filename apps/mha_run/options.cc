@@ -2,13 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <memory>
 
 #include "base/error.h"
-#include "files/names.h"
+#include "command_line.h"
 #include "files/whole_file.h"
 #include "input/sequences.h"
 
@@ -29,48 +27,6 @@ archive.npz:name, file.safetensors:name for one tensor of several.
 Exit status: 0 done; 1 a comparison failed; 2 the command line or the data is wrong;
 3 the system failed (a file, disk, memory); 141 the reader of standard output went away.
 --help-all shows every option.)";
-
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t comma = text.find(',', begin);
-    parts.push_back(text.substr(begin, comma - begin));
-    if (comma == std::string::npos) return parts;
-    begin = comma + 1;
-  }
-}
-
-std::vector<std::size_t> parse_counts(const std::string& option, const std::string& text) {
-  std::vector<std::size_t> counts;
-  for (const std::string& part : split_at_commas(text)) {
-    std::size_t count = 0;
-    const char* end = part.data() + part.size();
-    const auto [stop, error] = std::from_chars(part.data(), end, count);
-    if (part.empty() || error != std::errc{} || stop != end) {
-      throw Error(option + ": '" + part + "' is no count; expected numbers from 0, as in 0,3");
-    }
-    counts.push_back(count);
-  }
-  return counts;
-}
-
-void require(const std::string& option, double value, bool ok, const char* expected) {
-  if (ok) return;
-  throw Error(option + ": " + format_number(value) + " is not " + expected);
-}
-
-// CLI11 shows a flag that takes a value as --causal{start}.
-class HelpFormatter : public CLI::Formatter {
-  std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    std::string name = CLI::Formatter::make_option_name(option, positional);
-    const std::string shown = "{start}";
-    if (const auto at = name.find(shown); at != std::string::npos) {
-      name.replace(at, shown.size(), "[=end|off]");
-    }
-    return name;
-  }
-};
 
 // Text of the options that are turned into values after parsing.
 struct Texts {
@@ -330,28 +286,6 @@ void check(const RunOptions& options) {
   }
 }
 
-// An empty value is a shell variable that was not set. Taken for "not asked
-// for", --expect "$file" would compare nothing and end with 0.
-void refuse_empty(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& value : option->results()) {
-      if (value.empty()) throw Error(option->get_name() + ": its value is empty; see --help");
-    }
-  }
-}
-
-[[noreturn]] void refuse_unknown(const CLI::App& app, const std::string& word) {
-  const std::string name = word.substr(0, word.find('='));
-  std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& long_name : option->get_lnames()) {
-      known.push_back("--" + long_name);
-    }
-  }
-  if (name.rfind('-', 0) != 0) throw Error("'" + word + "' is no option; see --help");
-  throw Error(name + ": unknown option" + did_you_mean(name, known) + "; see --help");
-}
-
 }  // namespace
 
 Request parse_run_options(int argc, const char* const* argv) {
@@ -360,9 +294,7 @@ Request parse_run_options(int argc, const char* const* argv) {
   bool show_all = false;
   Rare rare;
   CLI::App app(kExamples, "mha-run");
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.get_formatter()->column_width(26);
-  app.set_help_flag("-h,--help", "Print this and exit");
+  set_up_help(app);
   app.set_version_flag("--version", "mha-run " MHA_VERSION);
   app.add_flag("--help-all", show_all, "Print every option and exit");
   app.footer(kFooter);
@@ -388,7 +320,7 @@ Request parse_run_options(int argc, const char* const* argv) {
     request.text = app.help();
     return request;
   }
-  if (const auto extra = app.remaining(); !extra.empty()) refuse_unknown(app, extra.front());
+  refuse_unknown(app);
   refuse_empty(app);
   finish(request.options, texts);
   check(request.options);

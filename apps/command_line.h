@@ -1,0 +1,32 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace mha {
+
+// What the command lines of all tools have in common.
+
+// The parts of "a,b,c"; one empty part for an empty text.
+std::vector<std::string> split_at_commas(const std::string& text);
+
+// The numbers of "0,3". Throws Error, naming the option.
+std::vector<std::size_t> parse_counts(const std::string& option, const std::string& text);
+
+// Throws Error ("--scale: -1 is not a number above 0") unless ok.
+void require(const std::string& option, double value, bool ok, const char* expected);
+
+// Help laid out as all tools have it, with -h and --help.
+void set_up_help(CLI::App& app);
+
+// For the words that no option takes (app.allow_extras()): throws Error for the
+// first, with the nearest known option.
+void refuse_unknown(const CLI::App& app);
+
+// An empty value is a shell variable that was not set. Taken for "not asked
+// for", --expect "$file" would compare nothing and end with 0.
+void refuse_empty(const CLI::App& app);
+
+}  // namespace mha

@@ -1,15 +1,15 @@
 #include "layer/attention.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <tuple>
-#include <type_traits>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernels/attend.h"
 #include "kernels/gemm.h"
+#include "layer/overflow.h"
+#include "layer/projection.h"
 
 namespace mha {
 namespace {
@@ -17,29 +17,6 @@ namespace {
 // A block of score rows stays in a core's level-2 and level-3 cache.
 constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
 constexpr std::size_t kMostBlockRows = 128;  // more rows make no GEMM faster
-
-// out = x W + b, one GEMM; no bias is an empty tensor.
-template <typename T>
-void project(ConstMatrixView<T> x, const Tensor<T>& W, const Tensor<T>& b, MatrixView<T> out) {
-  if (!b.empty()) {
-    for (std::size_t i = 0; i < out.rows; ++i) std::copy_n(b.data(), b.size(), out.row(i));
-  }
-  gemm(T{1}, x, W.matrix(), b.empty() ? T{0} : T{1}, out);
-}
-
-template <typename T>
-std::optional<std::size_t> first_overflow(ConstMatrixView<T> block) {
-  if (all_finite(block)) return std::nullopt;
-  std::size_t row = 0;
-  while (all_finite(block.row_block(row, 1))) ++row;
-  return row;
-}
-
-template <typename T>
-Error overflow_error(const std::string& what) {
-  return Error(what + (std::is_same_v<T, float> ? " overflow f32; f64 may hold them"
-                                                : " overflow f64"));
-}
 
 // The work on one item of the batch after another, in buffers of one item.
 template <typename T>
@@ -78,13 +55,13 @@ class Run {
     const AttentionSizes& sizes = weights_.sizes;
     show(Step::x, item, 1, x);
     project(x, weights_.W_Q, weights_.b_Q, q_.matrix());
-    require_in_range("q", item, q_.matrix());
+    require_step_in_range(Step::q, item, q_.matrix());
     show(Step::q, item, sizes.n_heads, q_.matrix());
     project(key, weights_.W_K, weights_.b_K, k_.matrix());
-    require_in_range("k", item, k_.matrix());
+    require_step_in_range(Step::k, item, k_.matrix());
     show(Step::k, item, sizes.n_kv_heads, k_.matrix());
     project(value, weights_.W_V, weights_.b_V, v_.matrix());
-    require_in_range("v", item, v_.matrix());
+    require_step_in_range(Step::v, item, v_.matrix());
     show(Step::v, item, sizes.n_kv_heads, v_.matrix());
 
     for (std::size_t first = 0; first < axes_.n_queries; first += scores_.shape()[0]) {
@@ -97,7 +74,7 @@ class Run {
     show(Step::concat, item, 1, concat_.matrix());
     show_contributions(item);
     project<T>(concat_.matrix(), weights_.W_O, weights_.b_O, y);
-    require_in_range("y", item, y);
+    require_step_in_range(Step::attention_output, item, y);
     show(Step::attention_output, item, 1, y);
   }
 
@@ -161,12 +138,8 @@ class Run {
     return axes_.batch > 1 ? "item " + std::to_string(item) + ", " : "";
   }
 
-  void require_in_range(const char* step, std::size_t item, ConstMatrixView<T> values) const {
-    if (settings_.allow_nonfinite) return;
-    const auto row = first_overflow(values);
-    if (!row) return;
-    throw overflow_error<T>(std::string("the numbers of ") + step + ", " + item_prefix(item) +
-                            "row " + std::to_string(*row));
+  void require_step_in_range(Step step, std::size_t item, ConstMatrixView<T> values) const {
+    if (!settings_.allow_nonfinite) require_in_range(step, {item, 0, 0}, axes_.batch, values);
   }
 
   void require_scores_in_range(const Place& at, ConstMatrixView<T> scores) const {

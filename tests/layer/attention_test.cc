@@ -208,7 +208,7 @@ TEST_CASE("a projection that overflows is named by its step") {
   const auto small = ramp::x<float>();
   CHECK(error_of([&] {
           watch<float>(weights, {}, {}, {small, small, small});
-        }) == "the numbers of y" + rest);
+        }) == "the numbers of attention_output" + rest);
 }
 
 TEST_CASE("inputs that do not fit the weights are refused with both numbers") {

@@ -9,6 +9,7 @@
 #include "files/content.h"
 #include "files/elements.h"
 #include "files/json.h"
+#include "files/member_view.h"
 #include "files/names.h"
 #include "files/npy.h"
 #include "files/npz.h"
@@ -17,32 +18,6 @@
 
 namespace mha {
 namespace {
-
-// Copies what lies in column-major order: in a row of the last axis, elements
-// are as far apart as all axes before it multiply to. A few columns at a time,
-// so that a cache line is used up before it is dropped.
-template <typename T>
-void copy_fortran(const Bytes& data, const Member& member, Tensor<T>& tensor) {
-  constexpr std::size_t kColumns = 16;
-  const Shape leading(member.shape.begin(), member.shape.end() - 1);
-  const std::size_t cols = member.shape.back();
-  const std::size_t rows = tensor.size() / cols;
-  std::vector<std::size_t> place_of(rows);  // of a row's first element
-  for (std::size_t row = 0; row < rows; ++row) {
-    const Shape index = index_of(row, leading);
-    for (std::size_t axis = leading.size(); axis-- > 0;) {
-      place_of[row] = place_of[row] * leading[axis] + index[axis];
-    }
-  }
-  const std::size_t item = size_of(member.dtype);
-  for (std::size_t col = 0; col < cols; col += kColumns) {
-    const std::size_t count = std::min(kColumns, cols - col);
-    for (std::size_t row = 0; row < rows; ++row) {
-      copy_elements(data.data() + (place_of[row] + col * rows) * item, rows, count,
-                    {member.dtype, member.big_endian}, tensor.data() + row * cols + col);
-    }
-  }
-}
 
 [[noreturn]] void refuse_dtype(const Archive& archive, const Member& member) {
   const std::string found = where(archive, member) + ": dtype " + printable(member.dtype_name);
@@ -101,11 +76,8 @@ Tensor<T> read_tensor(const Archive& archive, const Member& member) {
   Tensor<T> tensor(member.shape);
   if (count == 0) return tensor;
   const Bytes data = member.fetch();
-  if (member.fortran_order && member.shape.size() > 1) {
-    copy_fortran(data, member, tensor);
-  } else {
-    copy_elements(data.data(), 1, count, {member.dtype, member.big_endian}, tensor.data());
-  }
+  copy_strided(data.data() + member.offset * size_of(member.dtype), member.shape,
+               strides_of(member), {member.dtype, member.big_endian}, tensor.data());
   return tensor;
 }
 
@@ -113,7 +85,8 @@ template Tensor<float> read_tensor(const Archive&, const Member&);
 template Tensor<double> read_tensor(const Archive&, const Member&);
 
 std::string where(const Archive& archive, const Member& member) {
-  return member.name.empty() ? archive.path : archive.path + ": " + printable(member.name);
+  const std::string& name = member.origin.empty() ? member.name : member.origin;
+  return name.empty() ? archive.path : archive.path + ": " + printable(name);
 }
 
 template <typename T>

@@ -12,16 +12,20 @@
 
 namespace mha {
 
-// One named tensor of a file. Its shape has been held against its bytes before
-// anybody sees it.
+// One named tensor of a file. Its shape, strides and offset have been held
+// against its bytes before anybody sees it. Views: files/member_view.h.
 struct Member {
-  std::string name;  // "" where the file is one bare tensor (.npy, text, [[…]])
+  std::string name;    // "" where the file is one bare tensor (.npy, text, [[…]])
+  std::string origin;  // its name in the file, where `name` is another one
   DType dtype = DType::other;
   std::string dtype_name;  // as the file spells it: "BF16", "<f4"
   Shape shape;
-  bool fortran_order = false;
+  // Elements from neighbour to neighbour along each axis, in any order, 0 where
+  // an axis repeats; empty: row-major.
+  Shape strides;
+  std::size_t offset = 0;  // elements in front of the first one
   bool big_endian = false;
-  std::function<Bytes()> fetch;  // its elements; inflates where they are deflated
+  std::function<Bytes()> fetch;  // the bytes it lies in; inflates what is deflated
 };
 
 // A file of tensors, of whatever container, opened and validated.
@@ -50,7 +54,8 @@ Archive read_archive(const Bytes& bytes, const std::string& path);
 template <typename T>
 Tensor<T> read_tensor(const Archive& archive, const Member& member);
 
-// "w.npz: W_Q", or the path alone for a bare tensor.
+// "w.npz: W_Q" with the name that the file uses, or the path alone for a bare
+// tensor.
 std::string where(const Archive& archive, const Member& member);
 
 // Throws Error that names the first element that is NaN or infinite:

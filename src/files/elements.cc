@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "base/error.h"
 
@@ -59,6 +60,27 @@ std::string number_text(Number value) {
 
 std::string number_text(bool value) { return value ? "true" : "false"; }
 
+struct Axis {
+  std::size_t length;
+  std::size_t stride;  // of the source
+};
+
+// The same walk over the fewest axes: those of length 1 dropped, those that
+// continue one another made one. At least one axis is left.
+std::vector<Axis> fewest_axes(const Shape& shape, const Shape& strides) {
+  std::vector<Axis> axes;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    if (!axes.empty() && axes.back().stride == strides[i] * shape[i]) {
+      axes.back() = {axes.back().length * shape[i], strides[i]};
+    } else {
+      axes.push_back({shape[i], strides[i]});
+    }
+  }
+  if (axes.empty()) axes.push_back({1, 1});
+  return axes;
+}
+
 void append_utf8(std::string& text, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
   const auto tail = [&](int shift) { put(0x80u | ((code >> shift) & 0x3Fu)); };
@@ -95,6 +117,48 @@ void copy_elements(const std::byte* from, std::size_t step, std::size_t count,
 
 template void copy_elements(const std::byte*, std::size_t, std::size_t, ElementForm, float*);
 template void copy_elements(const std::byte*, std::size_t, std::size_t, ElementForm, double*);
+
+template <typename T>
+void copy_strided(const std::byte* from, const Shape& shape, const Shape& strides,
+                  ElementForm form, T* to) {
+  assert(shape.size() == strides.size());
+  std::vector<Axis> axes = fewest_axes(shape, strides);
+  const Axis row = axes.back();
+  axes.pop_back();
+  // The other axes from the outermost to the innermost: the one whose elements
+  // lie nearest one another last, so that a cache line of the source is used up
+  // before it is dropped. `step` is what its neighbours are apart in `to`.
+  struct Loop {
+    Axis axis;
+    std::size_t step;
+  };
+  std::vector<Loop> loops(axes.size());
+  std::size_t step = row.length;
+  for (std::size_t i = axes.size(); i-- > 0; step *= axes[i].length)
+    loops[i] = {axes[i], step};
+  std::stable_sort(loops.begin(), loops.end(),
+                   [](const Loop& a, const Loop& b) { return a.axis.stride > b.axis.stride; });
+  const bool transposed =
+      row.stride > 1 && !loops.empty() && loops.back().axis.stride < row.stride;
+  constexpr std::size_t kLines = 16;  // of the source at once
+  const std::size_t columns = transposed ? kLines : row.length;
+  const std::size_t item = size_of(form.dtype);
+  const auto copy = [&](auto&& self, std::size_t loop, const std::byte* source, T* target,
+                        std::size_t count) -> void {
+    if (loop == loops.size()) return copy_elements(source, row.stride, count, form, target);
+    for (std::size_t i = 0; i < loops[loop].axis.length; ++i) {
+      self(self, loop + 1, source + i * loops[loop].axis.stride * item,
+           target + i * loops[loop].step, count);
+    }
+  };
+  for (std::size_t first = 0; first < row.length; first += columns) {
+    copy(copy, 0, from + first * row.stride * item, to + first,
+         std::min(columns, row.length - first));
+  }
+}
+
+template void copy_strided(const std::byte*, const Shape&, const Shape&, ElementForm, float*);
+template void copy_strided(const std::byte*, const Shape&, const Shape&, ElementForm, double*);
 
 std::string element_text(const std::byte* from, ElementForm form) {
   return with_type(form.dtype, [&](auto stored, auto widen) {

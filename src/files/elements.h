@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tensor/dtype.h"
+#include "tensor/tensor.h"
 
 namespace mha {
 
@@ -18,6 +19,14 @@ struct ElementForm {
 template <typename T>
 void copy_elements(const std::byte* from, std::size_t step, std::size_t count,
                    ElementForm form, T* to);
+
+// A tensor whose neighbours along each axis lie `strides` elements apart, the
+// first element at `from`, as T in row-major order. What is side by side is one
+// call of copy_elements; a transposed matrix is read a few lines at a time.
+// REQUIRES a number type, a stride for each axis, no axis of length 0.
+template <typename T>
+void copy_strided(const std::byte* from, const Shape& shape, const Shape& strides,
+                  ElementForm form, T* to);
 
 // One number as text: "true", "12", "0.5" (the shortest that reads back as the
 // same bits). REQUIRES a number type.

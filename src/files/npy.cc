@@ -104,6 +104,17 @@ void read_descr(NpyHeader& header, bool structured, const std::string& where) {
   header.item_size = *item_size;
 }
 
+// The first axis is the one whose neighbours lie side by side.
+Shape column_major(const Shape& shape) {
+  Shape strides(shape.size());
+  std::size_t stride = 1;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    strides[axis] = stride;
+    stride *= shape[axis];
+  }
+  return strides;
+}
+
 std::string_view code_of(DType dtype) {
   for (const KnownType& known : kKnownTypes) {
     if (known.dtype == dtype) return known.code;
@@ -150,7 +161,7 @@ Member npy_member(std::string name, NpyHeader header, std::function<Bytes()> fet
   member.dtype = header.dtype;
   member.dtype_name = std::move(header.descr);
   member.shape = std::move(header.shape);
-  member.fortran_order = header.fortran_order;
+  if (header.fortran_order) member.strides = column_major(member.shape);
   member.big_endian = header.big_endian;
   member.fetch = [fetch = std::move(fetch), offset = header.data_offset] {
     const Bytes file = fetch();

@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <cassert>
 
+#include "files/member_view.h"
+
 namespace mha {
 
 template <typename T>
 ExpectedValues<T>::ExpectedValues(const Archive& archive, const Member& member)
     : shape_(member.shape), form_{member.dtype, member.big_endian} {
-  const bool column_major = member.fortran_order && member.shape.size() > 1;
-  if (column_major || size_of(member.dtype) == 0) {
+  const std::size_t item = size_of(member.dtype);
+  if (item == 0 || !is_row_major(member)) {
     values_ = read_tensor<T>(archive, member);  // refuses what is no number
   } else {
-    bytes_ = member.fetch();
+    const Bytes bytes = member.fetch();
+    const std::size_t first = member.offset * item;
+    bytes_ = bytes.slice(first, bytes.size() - first);
   }
 }
 

@@ -14,7 +14,7 @@ template <typename T>
 class ExpectedValues {
  public:
   // Throws Error for a dtype that is no number, and what fetching throws. The
-  // bytes of a deflated member, and a column-major one, are held whole.
+  // bytes of a deflated member, and one that is not row-major, are held whole.
   ExpectedValues(const Archive& archive, const Member& member);
   ExpectedValues(Tensor<T> values);
 

@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "files/crafted.h"
+#include "files/member_view.h"
 #include "results/feed.h"
 #include "support/error_of.h"
 #include "support/temp_folder.h"
@@ -173,6 +174,25 @@ TEST_CASE("expected values are read from their file a row at a time, in whatever
     CHECK(compare.verdict().count == 24);
     CHECK(compare.verdict().out == 1);
     CHECK(compare.verdict().first_out->at == 17);
+  }
+}
+
+TEST_CASE("a slice of a tensor is compared from its own first element on") {
+  Archive archive;
+  Member all;
+  all.dtype = DType::f64;
+  all.shape = {3, 2};
+  all.fetch = [bytes = Bytes::own(bytes_of<double>({9, 9, 1, 2, 3, 4}))] { return bytes; };
+  const Member rows = slice(all, 0, 1, 2);
+  for (const bool transposed : {false, true}) {
+    const Member expected = transposed ? permute(rows, {1, 0}) : rows;
+    Compare<float> compare("y", ExpectedValues<float>(archive, expected), 1, {});
+    feed(compare,
+         transposed ? tensor_of<float>({1, 2, 2}, {1, 3, 2, 4})
+                    : tensor_of<float>({1, 2, 2}, {1, 2, 3, 4}),
+         1, 1);
+    CHECK(compare.verdict().count == 4);
+    CHECK(compare.verdict().equal());
   }
 }
 

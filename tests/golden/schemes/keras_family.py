@@ -4,7 +4,7 @@ attention (.npz, [in, heads, width]), TransformerLens ([heads, in, width])."""
 import numpy
 
 from containers import Draw, expected, npz, pickled
-from formulas import causal, gelu, gelu_new, layer_norm, softmax
+from formulas import causal, gelu_new, layer_norm, softmax
 
 D, H, F, LAYERS = 32, 4, 48, 2
 
@@ -73,8 +73,9 @@ def google_vit():
         read, maps = attend(norm(x, p + "LayerNorm_0"), t,
                             p + "MultiHeadDotProductAttention_1/", "out")
         x = x + read
-        hidden = gelu(norm(x, p + "LayerNorm_2") @ t[p + "MlpBlock_3/Dense_0/kernel"]
-                      + t[p + "MlpBlock_3/Dense_0/bias"])
+        # nn.gelu of Flax is the one by tanh unless it is told otherwise
+        hidden = gelu_new(norm(x, p + "LayerNorm_2") @ t[p + "MlpBlock_3/Dense_0/kernel"]
+                          + t[p + "MlpBlock_3/Dense_0/bias"])
         x = x + hidden @ t[p + "MlpBlock_3/Dense_1/kernel"] + t[p + "MlpBlock_3/Dense_1/bias"]
         all_maps.append(maps)
     expected("google_vit", given, norm(x, "Transformer/encoder_norm"), all_maps)

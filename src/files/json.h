@@ -51,6 +51,23 @@ struct JsonNode {
 // given twice, and for more than 16 levels.
 JsonNode parse_json(const Bytes& bytes, const std::string& where);
 
+// A setting of a model's config.json, however deep it stands.
+struct ConfigEntry {
+  enum class Kind { null, boolean, number, string, list, object };
+  std::string key;    // "text_config.hidden_size"
+  std::string value;  // "null", "true", "1e-12" as it reads, a string's text, a list as JSON
+  Kind kind = Kind::null;
+  std::vector<std::string> items;  // list: its values, spelt like `value`
+};
+
+// The settings of a JSON object in the order of the document, those of objects
+// within it by dotted keys; an object appears itself only where it is empty
+// ("{}"). Lists may be mixed and nested. Throws Error that begins with `where`:
+// with line and column for what is not JSON, for a document that is no object,
+// for a key given twice, for more than 64 levels and for more than 64 MB of
+// settings.
+std::vector<ConfigEntry> parse_config(const Bytes& bytes, const std::string& where);
+
 // A JSON file as tensors: rectangular lists of numbers (f64) or of true and
 // false (boolean) become members by key, "" where the whole document is one;
 // a list of objects becomes `heads[0].W_Q` and so on; scalars become settings,

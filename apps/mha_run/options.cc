@@ -9,12 +9,13 @@
 #include "command_line.h"
 #include "files/whole_file.h"
 #include "input/sequences.h"
+#include "model_options.h"
 
 namespace mha {
 namespace {
 
 constexpr const char* kExamples =
-    R"(Multi-head attention over given vectors, with every head's map in sight.
+    R"(Multi-head attention and encoder layers over given vectors, with every head's map in sight.
 
   mha-run -w models/article.json -i data/article-x.npy        a report: shapes, y, each head's map
   mha-run -w w.bin -i x.npy -o y.npy --maps maps.npy          results to files, nothing on stdout
@@ -30,45 +31,25 @@ Exit status: 0 done; 1 a comparison failed; 2 the command line or the data is wr
 
 // Text of the options that are turned into values after parsing.
 struct Texts {
-  std::string ablate, labels, key_lengths, map_heads, trace_only, causal, precision, format;
+  ModelTexts model;
+  std::string ablate, labels, key_lengths, map_heads, trace_only, precision, format;
   int verbose = 0;
   bool quiet = false;
 };
 
-// Options that only --help-all shows.
-using Rare = std::vector<CLI::Option*>;
-
 // One function a help group.
-void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
+void add_weights_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
   const char* group = "Model";
   app.add_option("-w,--weights", options.weights,
-                 "Read weights: JSON, .bin/.safetensors, .npz, a folder of .npy")
+                 "Read weights: safetensors, PyTorch, .npz, JSON, a folder of .npy, …;\n"
+                 "names of the tool or of PyTorch and Hugging Face models")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--n-heads", options.model.n_heads,
-                 "Split matrices with two axes into N heads, where the file does not say")
-      ->type_name("N")
-      ->group(group);
-  app.add_flag("--causal{start}", texts.causal,
-               "Let query i see keys j <= i only, both counted from the start;\n"
-               "--causal=end aligns the last query with the last key,\n"
-               "--causal=off drops what the file says")
-      ->group(group);
-  rare.push_back(app.add_option("--n-kv-heads", options.model.n_kv_heads,
-                                "Key/value heads, each read by n_heads / N query heads")
-                     ->type_name("N")
-                     ->group(group));
-  app.add_option("--scale", options.model.scale,
-                 "Multiply scores by S in place of 1/sqrt(d_head)")
-      ->type_name("S")
-      ->group(group);
-  rare.push_back(app.add_option("--softcap", options.model.softcap,
-                                "Turn scaled scores into C tanh(score / C); 0: do not")
-                     ->type_name("C")
-                     ->group(group));
+  add_model_options(app, options.model, texts.model, rare);
   rare.push_back(
       app.add_option("--ablate", texts.ablate,
-                     "Drop the part of these heads in y; their maps stay as they are")
+                     "Drop the part of these heads in y (of every layer that runs);\n"
+                     "their maps stay as they are")
           ->type_name("0,3,...")
           ->group(group));
   rare.push_back(
@@ -79,7 +60,7 @@ void add_model_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& r
           ->group(group));
 }
 
-void add_input_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
+void add_input_options(CLI::App& app, RunOptions& options, Texts& texts) {
   const char* group = "Input";
   app.add_option(
          "-i,--input", options.input,
@@ -118,9 +99,6 @@ void add_input_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& r
                  "Take keys from this index on as padding, a number per batch item")
       ->type_name("a,b,...")
       ->group(group);
-  rare.push_back(app.add_flag("--allow-nonfinite", options.model.allow_nonfinite,
-                              "Let NaN and Inf in weights and inputs through")
-                     ->group(group));
 }
 
 void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
@@ -129,7 +107,8 @@ void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& 
       ->type_name("FILE|-")
       ->group(group);
   app.add_option("--maps", options.maps,
-                 "Write the attention maps [n_heads, n_q, n_k]; .npy is streamed")
+                 "Write the attention maps [n_heads, n_q, n_k], of several layers with\n"
+                 "a layer axis in front; .npy is streamed")
       ->type_name("FILE")
       ->group(group);
   rare.push_back(app.add_option("--map-heads", texts.map_heads, "Take these heads' maps only")
@@ -194,26 +173,12 @@ Format parse_format(const std::string& name) {
   throw Error("--format: '" + name + "' is not known; expected npy, npz, json, csv or text");
 }
 
-Causal parse_causal(const std::string& text) {
-  if (text == "start") return Causal::start;
-  if (text == "end") return Causal::end;
-  if (text == "off") return Causal::off;
-  throw Error("--causal: '" + text + "' is not known; expected start, end or off");
-}
-
 void finish(RunOptions& options, const Texts& texts) {
-  if (const auto scale = options.model.scale) {
-    require("--scale", *scale, std::isfinite(*scale) && *scale > 0, "a number above 0");
-  }
-  if (const auto softcap = options.model.softcap) {
-    require("--softcap", *softcap, std::isfinite(*softcap) && *softcap >= 0,
-            "a number from 0");
-  }
+  finish_model_options(options.model, texts.model);
   for (const auto& [name, value] : {std::pair{"--atol", options.tolerance.atol},
                                     std::pair{"--rtol", options.tolerance.rtol}}) {
     require(name, value, std::isfinite(value) && value >= 0, "a number from 0");
   }
-  if (!texts.causal.empty()) options.model.causal = parse_causal(texts.causal);
   if (!texts.ablate.empty()) options.ablate = parse_counts("--ablate", texts.ablate);
   if (!texts.map_heads.empty()) {
     options.map_heads = parse_counts("--map-heads", texts.map_heads);
@@ -240,7 +205,7 @@ std::vector<std::string> files_read(const RunOptions& options) {
   for (const auto* masks : {&options.keep_masks, &options.drop_masks, &options.add_masks}) {
     specs.insert(specs.end(), masks->begin(), masks->end());
   }
-  std::vector<std::string> paths = {options.weights};
+  std::vector<std::string> paths = {options.weights, options.model.config};
   for (const std::string& spec : specs) paths.push_back(parse_source(spec).path);
   return paths;
 }
@@ -299,8 +264,8 @@ Request parse_run_options(int argc, const char* const* argv) {
   app.add_flag("--help-all", show_all, "Print every option and exit");
   app.footer(kFooter);
   app.allow_extras();
-  add_model_options(app, request.options, texts, rare);
-  add_input_options(app, request.options, texts, rare);
+  add_weights_options(app, request.options, texts, rare);
+  add_input_options(app, request.options, texts);
   add_result_options(app, request.options, texts, rare);
   add_compare_options(app, request.options);
   add_run_options(app, request.options, texts, rare);

@@ -35,7 +35,7 @@ SCENARIO("a wrong command line names the option and the cure") {
   refuses(work.ramp({"--softcap", "-1"}), 2, {"--softcap"});
   refuses(work.ramp({"--n-heads", "-1"}), 2, {"--n-heads"});
   refuses(work.ramp({"--ablate", "0,x"}), 2, {"--ablate", "'x'"});
-  refuses(work.ramp({"--causal=middle"}), 2, {"--causal", "start, end or off"});
+  refuses(work.ramp({"--causal=middle"}), 2, {"--causal", "off, start or end"});
   refuses(work.ramp({"--precision", "f16"}), 2, {"--precision", "f16"});
   refuses(work.ramp({"--format", "xml"}), 2, {"--format", "xml"});
   refuses(work.ramp({"-o", "y.xlsx"}), 2, {"y.xlsx", ".npy"});

@@ -1,0 +1,129 @@
+#include "model_options.h"
+
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "command_line.h"
+#include "files/names.h"
+
+namespace mha {
+namespace {
+
+constexpr const char* kGroup = "Model";
+
+// "none, halves or pairs"
+template <typename Value>
+std::string values_of() {
+  std::string text;
+  const auto names = value_names<Value>();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
+  }
+  return text;
+}
+
+template <typename Value>
+void parse(const std::string& option, const std::string& text, std::optional<Value>& value) {
+  if (text.empty()) return;
+  value = value_named<Value>(text);
+  if (value) return;
+  throw Error(option + ": '" + printable(text) + "' is not known; expected " +
+              values_of<Value>());
+}
+
+// "5", "2-4" or "all"
+std::optional<LayerRange> parse_layers(const std::string& text) {
+  if (text.empty() || text == "all") return std::nullopt;
+  const std::string option = "--layer";
+  const std::size_t dash = text.find('-');
+  const std::size_t first = parse_counts(option, text.substr(0, dash)).front();
+  if (dash == std::string::npos) return LayerRange{first, first};
+  const std::size_t last = parse_counts(option, text.substr(dash + 1)).front();
+  if (first <= last) return LayerRange{first, last};
+  throw Error(option + ": '" + printable(text) + "' ends before it begins");
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& app, ModelOptions& options, ModelTexts& texts, Rare& rare) {
+  const auto rarely = [&rare](CLI::Option* option) { rare.push_back(option->group(kGroup)); };
+  app.add_option("--layer", texts.layers,
+                 "Take these encoder layers, counted from 0: 5, 2-4 or all (default);\n"
+                 "a stack's last norm runs only with all")
+      ->type_name("K|A-B")
+      ->group(kGroup);
+  app.add_option("--part", texts.part,
+                 "Stop after (the last layer's) attention, or run the whole layer;\n"
+                 "default: all that the file holds")
+      ->type_name("attention|layer")
+      ->group(kGroup);
+  app.add_option("--config", options.config,
+                 "Read model settings, native or Hugging Face's (default: config.json\n"
+                 "beside the weights)")
+      ->type_name("FILE")
+      ->group(kGroup);
+  app.add_option("--prefix", options.prefix,
+                 "Take this tower of a file with several: vision_model.")
+      ->type_name("P")
+      ->group(kGroup);
+  app.add_option("--n-heads", options.n_heads,
+                 "Split matrices into N heads, where neither file nor config says")
+      ->type_name("N")
+      ->group(kGroup);
+  rarely(app.add_option("--n-kv-heads", options.n_kv_heads,
+                        "Key/value heads, each read by n_heads / N query heads")
+             ->type_name("N"));
+  app.add_flag("--causal{start}", texts.causal,
+               "Let query i see keys j <= i only, both counted from the start;\n"
+               "--causal=end aligns the last query with the last key,\n"
+               "--causal=off drops what the file says")
+      ->group(kGroup);
+  app.add_option("--scale", options.scale, "Multiply scores by S in place of 1/sqrt(d_head)")
+      ->type_name("S")
+      ->group(kGroup);
+  rarely(app.add_option("--softcap", options.softcap,
+                        "Turn scaled scores into C tanh(score / C); 0: do not")
+             ->type_name("C"));
+  rarely(app.add_option("--norm", texts.norm,
+                        "Normalise after the residual sums, or what enters attention\n"
+                        "and feed-forward")
+             ->type_name("post|pre"));
+  rarely(app.add_option("--activation", texts.activation,
+                        "Of the feed-forward: " + values_of<Activation>() + " (gelu is erf's)")
+             ->type_name("NAME"));
+  rarely(
+      app.add_option("--eps", options.eps, "Of the norms, inside the root")->type_name("E"));
+  rarely(app.add_option("--rope", texts.rope,
+                        "Turn q and k by their positions, channels paired with the\n"
+                        "other half's or with neighbours")
+             ->type_name("halves|pairs|none"));
+  rarely(app.add_option("--rope-theta", options.rope_theta,
+                        "Base of the rotary frequencies (default 10000)")
+             ->type_name("T"));
+  rarely(app.add_flag("--absorb", options.absorb,
+                      "Compute latent attention with W_UK and W_UV multiplied into\n"
+                      "W_UQ and W_O"));
+  rarely(app.add_flag("--allow-nonfinite", options.allow_nonfinite,
+                      "Let NaN and Inf in weights and inputs through"));
+}
+
+void finish_model_options(ModelOptions& options, const ModelTexts& texts) {
+  parse("--causal", texts.causal, options.causal);
+  parse("--rope", texts.rope, options.rope);
+  parse("--norm", texts.norm, options.norm);
+  parse("--activation", texts.activation, options.activation);
+  parse("--part", texts.part, options.part);
+  options.layers = parse_layers(texts.layers);
+  for (const auto& [name, value] :
+       {std::pair{"--scale", options.scale}, std::pair{"--rope-theta", options.rope_theta},
+        std::pair{"--eps", options.eps}}) {
+    if (value) require(name, *value, std::isfinite(*value) && *value > 0, "a number above 0");
+  }
+  if (const auto softcap = options.softcap) {
+    require("--softcap", *softcap, std::isfinite(*softcap) && *softcap >= 0,
+            "a number from 0");
+  }
+}
+
+}  // namespace mha

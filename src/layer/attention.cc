@@ -8,8 +8,10 @@
 #include "base/memory.h"
 #include "kernels/attend.h"
 #include "kernels/gemm.h"
+#include "layer/head_inputs.h"
 #include "layer/overflow.h"
 #include "layer/projection.h"
+#include "layer/relative_bias.h"
 
 namespace mha {
 namespace {
@@ -33,36 +35,42 @@ class Run {
         findings_(findings),
         scale_(static_cast<T>(scale_of(settings, weights.sizes.d_head))) {
     const AttentionSizes& sizes = weights.sizes;
-    const std::size_t block_rows = score_block_rows(axes.n_queries, axes.n_keys, sizeof(T));
+    const std::size_t columns = sizes.columns(axes.n_keys);
+    const std::size_t concat_width = sizes.n_heads * sizes.d_v;
+    const std::size_t block_rows = score_block_rows(axes.n_queries, columns, sizeof(T));
     const std::size_t contribution_rows =
         observer.wants(Step::contributions) ? axes.n_queries : 0;
-    const std::size_t elements = axes.n_queries * sizes.n_heads * (sizes.d_head + sizes.d_v) +
-                                 axes.n_keys * sizes.n_kv_heads * (sizes.d_head + sizes.d_v) +
-                                 block_rows * axes.n_keys + contribution_rows * sizes.d_model;
+    const std::size_t distances =
+        weights.relative_bias.empty() ? 0 : axes.n_queries + axes.n_keys - 1;
+    const std::size_t elements = HeadInputs<T>::size_of(sizes, axes) +
+                                 axes.n_queries * concat_width + block_rows * columns +
+                                 contribution_rows * sizes.d_model + sizes.n_heads * distances;
     require_memory(elements * sizeof(T), "attention over " + std::to_string(axes.n_queries) +
                                              " queries and " + std::to_string(axes.n_keys) +
                                              " keys");
-    q_ = Tensor<T>({axes.n_queries, sizes.n_heads * sizes.d_head});
-    k_ = Tensor<T>({axes.n_keys, sizes.n_kv_heads * sizes.d_head});
-    v_ = Tensor<T>({axes.n_keys, sizes.n_kv_heads * sizes.d_v});
-    concat_ = Tensor<T>({axes.n_queries, sizes.n_heads * sizes.d_v});
-    scores_ = Tensor<T>({block_rows, axes.n_keys});
+    head_inputs_.emplace(weights, settings, axes);
+    concat_ = Tensor<T>({axes.n_queries, concat_width});
+    scores_ = Tensor<T>({block_rows, columns});
     contribution_ = Tensor<T>({contribution_rows, sizes.d_model});
+    if (distances > 0) {
+      bias_ = bias_by_distance(weights.relative_bias, settings.relative_distance, axes,
+                               first_positions(settings.causal, axes));
+    }
   }
 
   void item(std::size_t item, ConstMatrixView<T> x, ConstMatrixView<T> key,
             ConstMatrixView<T> value, MatrixView<T> y) {
     const AttentionSizes& sizes = weights_.sizes;
     show(Step::x, item, 1, x);
-    project(x, weights_.W_Q, weights_.b_Q, q_.matrix());
-    require_step_in_range(Step::q, item, q_.matrix());
-    show(Step::q, item, sizes.n_heads, q_.matrix());
-    project(key, weights_.W_K, weights_.b_K, k_.matrix());
-    require_step_in_range(Step::k, item, k_.matrix());
-    show(Step::k, item, sizes.n_kv_heads, k_.matrix());
-    project(value, weights_.W_V, weights_.b_V, v_.matrix());
-    require_step_in_range(Step::v, item, v_.matrix());
-    show(Step::v, item, sizes.n_kv_heads, v_.matrix());
+    q_ = head_inputs_->queries(x);
+    require_step_in_range(Step::q, item, q_);
+    show(Step::q, item, sizes.n_heads, q_);
+    k_ = head_inputs_->keys(key);
+    require_step_in_range(Step::k, item, k_);
+    show(Step::k, item, sizes.n_kv_heads, k_);
+    v_ = head_inputs_->values(value);
+    require_step_in_range(Step::v, item, v_);
+    show(Step::v, item, sizes.n_kv_heads, v_);
 
     for (std::size_t first = 0; first < axes_.n_queries; first += scores_.shape()[0]) {
       const std::size_t rows = std::min(scores_.shape()[0], axes_.n_queries - first);
@@ -83,11 +91,10 @@ class Run {
   void attend(const Place& at, MatrixView<T> scores) {
     const AttentionSizes& sizes = weights_.sizes;
     const std::size_t kv_head = sizes.kv_head_of(at.head);
-    const auto q = q_.matrix()
-                       .row_block(at.first_row, scores.rows)
+    const auto q = q_.row_block(at.first_row, scores.rows)
                        .col_block(at.head * sizes.d_head, sizes.d_head);
-    const auto k = k_.matrix().col_block(kv_head * sizes.d_head, sizes.d_head);
-    const auto v = v_.matrix().col_block(kv_head * sizes.d_v, sizes.d_v);
+    const auto k = k_.col_block(kv_head * sizes.d_head, sizes.d_head);
+    const auto v = v_.col_block(kv_head * sizes.d_v, sizes.d_v);
     const auto output = concat_.matrix()
                             .row_block(at.first_row, scores.rows)
                             .col_block(at.head * sizes.d_v, sizes.d_v);
@@ -95,10 +102,17 @@ class Run {
     gemm_transposed(scale_, q, k, T{0}, scores);
     require_scores_in_range(at, scores);
     if (settings_.softcap > 0.0) cap_scores(scores, static_cast<T>(settings_.softcap));
-    apply_mask(mask_, settings_.causal, axes_, at.item, at.head, at.first_row, scores);
+    // Masks and positions know the keys of the input alone.
+    const MatrixView<T> of_input = scores.col_block(0, axes_.n_keys);
+    if (!bias_.empty()) {
+      add_by_distance<T>({bias_.matrix().row(at.head), bias_.shape()[1]}, axes_.n_queries,
+                         at.first_row, of_input);
+      require_scores_in_range(at, of_input);
+    }
+    apply_mask(mask_, settings_, axes_, at.item, at.head, at.first_row, of_input);
     if (observer_.wants(Step::scores)) observer_.rows(Step::scores, at, scores);
     findings_.empty_rows += softmax_rows(scores);
-    count_leaks(at, scores);
+    count_leaks(at, of_input);
     if (observer_.wants(Step::maps)) observer_.rows(Step::maps, at, scores);
     gemm(T{1}, scores, v, T{0}, output);
   }
@@ -158,11 +172,13 @@ class Run {
   Observer<T>& observer_;
   AttentionFindings& findings_;
   const T scale_;
-  Tensor<T> q_;             // [n_queries, n_heads * d_head]
-  Tensor<T> k_;             // [n_keys, n_kv_heads * d_head]
-  Tensor<T> v_;             // [n_keys, n_kv_heads * d_v]
-  Tensor<T> concat_;        // [n_queries, n_heads * d_v]
-  Tensor<T> scores_;        // [score_block_rows, n_keys], then the map in its place
+  std::optional<HeadInputs<T>> head_inputs_;  // made once its memory is asked for
+  ConstMatrixView<T> q_;                     // [n_queries, n_heads * d_head]
+  ConstMatrixView<T> k_;                     // [columns, n_kv_heads * d_head]
+  ConstMatrixView<T> v_;                     // [columns, n_kv_heads * d_v]
+  Tensor<T> bias_;                           // [n_heads, n_queries + n_keys - 1], or empty
+  Tensor<T> concat_;                         // [n_queries, n_heads * d_v]
+  Tensor<T> scores_;        // [score_block_rows, columns], then the map in its place
   Tensor<T> contribution_;  // [n_queries, d_model] of one head, where it is wanted
 };
 
@@ -199,11 +215,17 @@ MaskAxes check_inputs(const AttentionSizes& sizes, const AttentionInputs<T>& inp
   const Tensor<T>& value = inputs.value;
   const std::string& key_name = &key == &x ? names.x : names.key;
   const std::string& value_name = &value == &key ? key_name : names.value;
+  if (sizes.kv_rank > 0 && &value != &key) {
+    throw Error(value_name +
+                ": is another source than the keys', expected the same: latent "
+                "attention reads both from one latent");
+  }
   const InputShape query_shape = input_shape(names.x, x.shape());
   const InputShape key_shape = input_shape(key_name, key.shape());
   const InputShape value_shape = input_shape(value_name, value.shape());
   require_width(names.x, query_shape.width, sizes.d_model, "d_model");
-  require_width(key_name, key_shape.width, sizes.d_key, "d_key, the rows of W_K");
+  require_width(key_name, key_shape.width, sizes.d_key,
+                sizes.kv_rank > 0 ? "d_key, the rows of W_DKV" : "d_key, the rows of W_K");
   require_width(value_name, value_shape.width, sizes.d_value, "d_value, the rows of W_V");
   for (const auto& [name, tensor, shape] : {std::tuple{&key_name, &key, key_shape},
                                             std::tuple{&value_name, &value, value_shape}}) {

@@ -37,19 +37,25 @@ struct InputNames {
 
 // Sizes a run has beside the weights': the four axes of its masks.
 // Throws Error where ranks, batches or widths do not fit: "x.csv: rows are 5
-// wide, expected 4 (d_model)".
+// wide, expected 4 (d_model)". Latent attention wants key and value to be the
+// same tensor.
 template <typename T>
 MaskAxes check_inputs(const AttentionSizes& sizes, const AttentionInputs<T>& inputs,
                       const InputNames& names = {});
 
 // Multi-head attention (Vaswani et al. 2017, section 3.2): for each head r
-//   S_r = cap(Q_r K_r^T scale) + masks,  A_r = softmax(S_r),  O_r = A_r V_r
-// and y = Concat(O_1 … O_h) W_O + b_O, in the shape of x. A query with no key
-// left has a map row of zeros and reads zeros. Holds q, k, v and the
-// concatenated reads of one item and one block of score rows, never n_queries
-// x n_keys.
-// REQUIRES: weights whose shapes fit weights.sizes; masks made for these axes.
-// Finite weights and inputs, unless settings.allow_nonfinite.
+//   S_r = cap(Q_r K_r^T scale) + relative bias + masks,
+//   A_r = softmax(S_r),  O_r = A_r V_r
+// and y = Concat(O_1 … O_h) W_O + b_O, in the shape of x. Q and K are turned
+// where there are rotary positions. A learned and a zero key behind the keys
+// of the input are not turned, have no position and no mask hides them. A query
+// with no key left has a map row of zeros and reads zeros. Holds q, k, v (and
+// their latents) and the concatenated reads of one item and one block of score
+// rows, never n_queries x n_keys.
+// REQUIRES: weights whose shapes fit weights.sizes; masks made for these axes;
+// an even d_head (latent: d_rope) with rotary positions; of relative_bias what
+// relative_bucket() requires; no bias_key with latents. Finite weights and
+// inputs, unless settings.allow_nonfinite.
 // Throws Error where a step overflows T, unless settings.allow_nonfinite, and
 // what check_inputs() throws.
 template <typename T>

@@ -73,17 +73,26 @@ MaskRow<T> row_of(const BroadcastMask<T>& mask, std::size_t item, std::size_t he
   return {mask.values.data() + row * shape[3], shape[3] == 1 ? std::size_t{0} : 1};
 }
 
-// Keys from this one on are hidden from `query` by its position.
-std::size_t causal_end(Causal causal, const MaskAxes& axes, std::size_t query) {
-  switch (causal) {
-    case Causal::off: break;
-    case Causal::start: return query + 1;
-    case Causal::end:
-      return query + 1 + axes.n_keys > axes.n_queries
-                 ? query + 1 + axes.n_keys - axes.n_queries
-                 : 0;
+// The keys [first, end) that `query` may see by its position.
+struct Sight {
+  std::size_t first, end;
+};
+
+Sight sight_of(const AttentionSettings& settings, const MaskAxes& axes, std::size_t query) {
+  const FirstPositions starts = first_positions(settings.causal, axes);
+  const std::size_t position = starts.query + query;
+  // The key at a position, or the end it is beyond.
+  const auto key_at = [&](std::size_t at) {
+    return std::min(at > starts.key ? at - starts.key : 0, axes.n_keys);
+  };
+  Sight sight = {0, settings.causal == Causal::off ? axes.n_keys : key_at(position + 1)};
+  if (settings.window) {
+    // No two positions are farther from each other than this.
+    const std::size_t window = std::min(*settings.window, axes.n_queries + axes.n_keys);
+    sight.end = std::min(sight.end, key_at(position + window + 1));
+    sight.first = std::min(key_at(position > window ? position - window : 0), sight.end);
   }
-  return axes.n_keys;
+  return sight;
 }
 
 }  // namespace
@@ -107,9 +116,16 @@ BroadcastMask<T> broadcast_mask(Tensor<T> values, const MaskAxes& axes,
   return {std::move(values)};
 }
 
+FirstPositions first_positions(Causal causal, const MaskAxes& axes) noexcept {
+  if (causal != Causal::end) return {};
+  if (axes.n_keys >= axes.n_queries) return {axes.n_keys - axes.n_queries, 0};
+  return {0, axes.n_queries - axes.n_keys};
+}
+
 template <typename T>
-void apply_mask(const Mask<T>& mask, Causal causal, const MaskAxes& axes, std::size_t item,
-                std::size_t head, std::size_t first_query, MatrixView<T> scores) noexcept {
+void apply_mask(const Mask<T>& mask, const AttentionSettings& settings, const MaskAxes& axes,
+                std::size_t item, std::size_t head, std::size_t first_query,
+                MatrixView<T> scores) noexcept {
   assert(scores.cols == axes.n_keys);
   for (std::size_t i = 0; i < scores.rows; ++i) {
     const std::size_t query = first_query + i;
@@ -127,8 +143,10 @@ void apply_mask(const Mask<T>& mask, Causal causal, const MaskAxes& axes, std::s
         if (dropped.at(j) != 0) row[j] = kHidden<T>;
       }
     }
-    std::size_t end = std::min(causal_end(causal, axes, query), axes.n_keys);
-    if (!mask.key_lengths.empty()) end = std::min(end, mask.key_lengths[item]);
+    const Sight sight = sight_of(settings, axes, query);
+    const std::size_t end =
+        mask.key_lengths.empty() ? sight.end : std::min(sight.end, mask.key_lengths[item]);
+    std::fill(row, row + sight.first, kHidden<T>);
     std::fill(row + end, row + scores.cols, kHidden<T>);
   }
 }
@@ -147,10 +165,10 @@ template BroadcastMask<float> broadcast_mask(Tensor<float>, const MaskAxes&,
                                              const std::string&);
 template BroadcastMask<double> broadcast_mask(Tensor<double>, const MaskAxes&,
                                               const std::string&);
-template void apply_mask(const Mask<float>&, Causal, const MaskAxes&, std::size_t, std::size_t,
-                         std::size_t, MatrixView<float>) noexcept;
-template void apply_mask(const Mask<double>&, Causal, const MaskAxes&, std::size_t,
-                         std::size_t, std::size_t, MatrixView<double>) noexcept;
+template void apply_mask(const Mask<float>&, const AttentionSettings&, const MaskAxes&,
+                         std::size_t, std::size_t, std::size_t, MatrixView<float>) noexcept;
+template void apply_mask(const Mask<double>&, const AttentionSettings&, const MaskAxes&,
+                         std::size_t, std::size_t, std::size_t, MatrixView<double>) noexcept;
 template bool is_discouraged(const Mask<float>&, std::size_t, std::size_t, std::size_t,
                              std::size_t) noexcept;
 template bool is_discouraged(const Mask<double>&, std::size_t, std::size_t, std::size_t,

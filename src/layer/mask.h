@@ -47,12 +47,21 @@ struct Mask {
   std::vector<std::size_t> key_lengths;           // per item; empty: all keys are real
 };
 
+// The positions of the first query and the first key of an item, counted from
+// 0: both 0, but with Causal::end the last query has the last key's position.
+struct FirstPositions {
+  std::size_t query = 0;
+  std::size_t key = 0;
+};
+FirstPositions first_positions(Causal causal, const MaskAxes& axes) noexcept;
+
 // Adds to and hides from scores [rows, n_keys], which are the queries
-// [first_query, first_query + rows) of `head` of `item`; hidden ones become
-// -Inf.
+// [first_query, first_query + rows) of `head` of `item`; what the mask, the
+// settings' direction or their window hides becomes -Inf.
 template <typename T>
-void apply_mask(const Mask<T>& mask, Causal causal, const MaskAxes& axes, std::size_t item,
-                std::size_t head, std::size_t first_query, MatrixView<T> scores) noexcept;
+void apply_mask(const Mask<T>& mask, const AttentionSettings& settings, const MaskAxes& axes,
+                std::size_t item, std::size_t head, std::size_t first_query,
+                MatrixView<T> scores) noexcept;
 
 // Whether some additive mask says "hidden" (-1000 or less) for this key.
 template <typename T>

@@ -19,12 +19,12 @@ enum class Rope { none, halves, pairs };
 
 // How attention scores its keys; what is not said has the default here.
 struct AttentionSettings {
-  std::optional<double> scale;  // default 1 / sqrt(d_head)
+  std::optional<double> scale{};  // default 1 / sqrt(d_head)
   double softcap = 0.0;         // scores become C tanh(score / C); 0: not at all
   Causal causal = Causal::off;
   Rope rope = Rope::none;  // positions count from 0, as Causal aligns queries and keys
   double rope_theta = 10000.0;
-  std::optional<std::size_t> window;  // keys farther from the query than this are hidden
+  std::optional<std::size_t> window{};  // keys farther from the query than this are hidden
   // T5's relative bias: from this distance on, keys share one bucket.
   std::size_t relative_distance = 128;
   double latent_eps = 1e-6;      // of the norms on the latents

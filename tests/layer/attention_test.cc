@@ -28,10 +28,13 @@ std::string refusal(const Shape& x, const Shape& key, const Shape& value) {
 // A small layer on random numbers.
 template <typename T>
 Watched<T> run(const Scenario& scenario) {
-  const auto& [batch, n_queries, n_keys, x, key, value, drop, add] = scenario.input;
-  const auto x_tensor = tensor_of<T>({batch, n_queries, scenario.layer.d_model}, x);
-  const auto key_tensor = tensor_of<T>({batch, n_keys, scenario.layer.d_key}, key);
-  const auto value_tensor = tensor_of<T>({batch, n_keys, scenario.layer.d_value}, value);
+  const naive::Input& input = scenario.input;
+  const auto x_tensor =
+      tensor_of<T>({input.batch, input.n_queries, scenario.layer.d_model}, input.x);
+  const auto key_tensor =
+      tensor_of<T>({input.batch, input.n_keys, scenario.layer.d_key}, input.key);
+  const auto value_tensor =
+      tensor_of<T>({input.batch, input.n_keys, scenario.layer.d_value}, input.value);
   return watch<T>(weights_of<T>(scenario), scenario.settings, mask_of<T>(scenario),
                   {x_tensor, key_tensor, value_tensor});
 }

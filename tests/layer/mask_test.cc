@@ -25,7 +25,7 @@ float added(const Shape& shape, const MaskAxes& axes, std::array<std::size_t, 4>
   Mask<float> mask;
   mask.add.push_back(broadcast_mask(counted(shape), axes, "mask"));
   auto scores = Tensor<float>::zeros({1, axes.n_keys});
-  apply_mask(mask, Causal::off, axes, at[0], at[1], at[2], scores.matrix());
+  apply_mask(mask, {.causal = Causal::off}, axes, at[0], at[1], at[2], scores.matrix());
   return scores.data()[at[3]];
 }
 
@@ -35,10 +35,10 @@ std::string refusal(const Shape& shape, const MaskAxes& axes) {
 
 // Which of the keys stay visible: "1101" hides key 2.
 template <typename T>
-std::string visible(const Mask<T>& mask, Causal causal, const MaskAxes& axes,
-                    std::size_t query) {
+std::string visible(const Mask<T>& mask, const AttentionSettings& settings,
+                    const MaskAxes& axes, std::size_t query) {
   auto scores = Tensor<T>::zeros({1, axes.n_keys});
-  apply_mask(mask, causal, axes, 0, 0, query, scores.matrix());
+  apply_mask(mask, settings, axes, 0, 0, query, scores.matrix());
   std::string keys;
   for (const T score : scores.values()) keys += std::isinf(score) ? '0' : '1';
   return keys;
@@ -106,26 +106,68 @@ TEST_CASE("a mask of no fitting shape is refused with both shapes") {
 
 TEST_CASE("causal counts from the start or from the end") {
   const MaskAxes more_keys = {1, 1, 2, 4};
-  CHECK(visible<float>({}, Causal::start, more_keys, 0) == "1000");
-  CHECK(visible<float>({}, Causal::start, more_keys, 1) == "1100");
-  CHECK(visible<float>({}, Causal::end, more_keys, 0) == "1110");
-  CHECK(visible<float>({}, Causal::end, more_keys, 1) == "1111");
+  CHECK(visible<float>({}, {.causal = Causal::start}, more_keys, 0) == "1000");
+  CHECK(visible<float>({}, {.causal = Causal::start}, more_keys, 1) == "1100");
+  CHECK(visible<float>({}, {.causal = Causal::end}, more_keys, 0) == "1110");
+  CHECK(visible<float>({}, {.causal = Causal::end}, more_keys, 1) == "1111");
   const MaskAxes more_queries = {1, 1, 4, 2};
-  CHECK(visible<float>({}, Causal::start, more_queries, 3) == "11");
-  CHECK(visible<float>({}, Causal::end, more_queries, 0) == "00");
-  CHECK(visible<float>({}, Causal::end, more_queries, 1) == "00");
-  CHECK(visible<float>({}, Causal::end, more_queries, 2) == "10");
-  CHECK(visible<float>({}, Causal::end, more_queries, 3) == "11");
-  CHECK(visible<float>({}, Causal::off, more_queries, 0) == "11");
+  CHECK(visible<float>({}, {.causal = Causal::start}, more_queries, 3) == "11");
+  CHECK(visible<float>({}, {.causal = Causal::end}, more_queries, 0) == "00");
+  CHECK(visible<float>({}, {.causal = Causal::end}, more_queries, 1) == "00");
+  CHECK(visible<float>({}, {.causal = Causal::end}, more_queries, 2) == "10");
+  CHECK(visible<float>({}, {.causal = Causal::end}, more_queries, 3) == "11");
+  CHECK(visible<float>({}, {.causal = Causal::off}, more_queries, 0) == "11");
+}
+
+TEST_CASE("a window hides keys farther away than it is wide, on both sides") {
+  const MaskAxes axes = {1, 1, 6, 6};
+  CHECK(visible<float>({}, {.window = 0}, axes, 2) == "001000");
+  CHECK(visible<float>({}, {.window = 2}, axes, 0) == "111000");
+  CHECK(visible<float>({}, {.window = 2}, axes, 3) == "011111");
+  CHECK(visible<float>({}, {.window = 2}, axes, 5) == "000111");
+  CHECK(visible<float>({}, {.window = 5}, axes, 0) == "111111");
+  const std::size_t all = std::numeric_limits<std::size_t>::max();
+  CHECK(visible<float>({}, {.window = all}, axes, 5) == "111111");
+}
+
+TEST_CASE("a causal window looks back only") {
+  const MaskAxes axes = {1, 1, 6, 6};
+  CHECK(visible<float>({}, {.causal = Causal::start, .window = 2}, axes, 0) == "100000");
+  CHECK(visible<float>({}, {.causal = Causal::start, .window = 2}, axes, 4) == "001110");
+}
+
+TEST_CASE("a window lies where Causal puts the queries") {
+  const MaskAxes more_keys = {1, 1, 2, 6};
+  CHECK(visible<float>({}, {.window = 1}, more_keys, 1) == "111000");
+  CHECK(visible<float>({}, {.causal = Causal::end, .window = 1}, more_keys, 0) == "000110");
+  CHECK(visible<float>({}, {.causal = Causal::end, .window = 1}, more_keys, 1) == "000011");
+  const MaskAxes more_queries = {1, 1, 6, 2};
+  CHECK(visible<float>({}, {.window = 1}, more_queries, 2) == "01");
+  CHECK(visible<float>({}, {.window = 1}, more_queries, 3) == "00");
+  // Keys stand at positions 4 and 5.
+  CHECK(visible<float>({}, {.causal = Causal::end, .window = 1}, more_queries, 3) == "00");
+  CHECK(visible<float>({}, {.causal = Causal::end, .window = 1}, more_queries, 4) == "10");
+  CHECK(visible<float>({}, {.causal = Causal::end, .window = 1}, more_queries, 5) == "11");
+}
+
+TEST_CASE("positions count from 0, and at the end the last two are one") {
+  const auto first = [](Causal causal, std::size_t n_queries, std::size_t n_keys) {
+    const FirstPositions positions = first_positions(causal, {1, 1, n_queries, n_keys});
+    return std::pair(positions.query, positions.key);
+  };
+  CHECK(first(Causal::off, 2, 5) == std::pair<std::size_t, std::size_t>(0, 0));
+  CHECK(first(Causal::start, 5, 2) == std::pair<std::size_t, std::size_t>(0, 0));
+  CHECK(first(Causal::end, 2, 5) == std::pair<std::size_t, std::size_t>(3, 0));
+  CHECK(first(Causal::end, 5, 2) == std::pair<std::size_t, std::size_t>(0, 3));
 }
 
 TEST_CASE("key lengths hide what comes after them, item by item") {
   const MaskAxes axes = {2, 1, 1, 3};
   Mask<double> mask;
   mask.key_lengths = {2, 9};
-  CHECK(visible(mask, Causal::off, axes, 0) == "110");
+  CHECK(visible(mask, {.causal = Causal::off}, axes, 0) == "110");
   auto scores = Tensor<double>::zeros({1, 3});
-  apply_mask(mask, Causal::off, axes, 1, 0, 0, scores.matrix());
+  apply_mask(mask, {.causal = Causal::off}, axes, 1, 0, 0, scores.matrix());
   CHECK(!std::isinf(scores.data()[2]));
 }
 
@@ -137,8 +179,8 @@ TEST_CASE("what one mask hides stays hidden, whatever the others say") {
   mask.drop.push_back(keys_mask<std::uint8_t>({0, 1, 0, 0}, axes));
   mask.add.push_back(keys_mask<float>({50, 50, hidden, 50}, axes));
   mask.add.push_back(keys_mask<float>({0, 0, 50, 0}, axes));
-  CHECK(visible(mask, Causal::off, axes, 0) == "0001");
-  CHECK(visible(mask, Causal::start, axes, 2) == "0000");
+  CHECK(visible(mask, {.causal = Causal::off}, axes, 0) == "0001");
+  CHECK(visible(mask, {.causal = Causal::start}, axes, 2) == "0000");
 }
 
 TEST_CASE("hiding covers a score that is no number") {
@@ -149,7 +191,7 @@ TEST_CASE("hiding covers a score that is no number") {
   mask.drop.push_back(keys_mask<std::uint8_t>({0, 1}, axes));
   Tensor<float> scores({1, 2});
   std::fill_n(scores.data(), 2, std::numeric_limits<float>::quiet_NaN());
-  apply_mask(mask, Causal::off, axes, 0, 0, 0, scores.matrix());
+  apply_mask(mask, {.causal = Causal::off}, axes, 0, 0, 0, scores.matrix());
   CHECK(scores.data()[0] == hidden);
   CHECK(scores.data()[1] == hidden);
 }
@@ -157,7 +199,7 @@ TEST_CASE("hiding covers a score that is no number") {
 TEST_CASE("a mask reaches only the block of rows that it is given") {
   const MaskAxes axes = {1, 1, 4, 2};
   auto scores = Tensor<float>::zeros({4, 3});  // a column more than the view has
-  apply_mask<float>({}, Causal::start, axes, 0, 0, 0,
+  apply_mask<float>({}, {.causal = Causal::start}, axes, 0, 0, 0,
                     scores.matrix().row_block(1, 1).col_block(0, 2));
   CHECK(std::isinf(scores.matrix()(1, 1)));
   CHECK(scores.matrix()(1, 0) == 0.0F);

@@ -55,7 +55,26 @@ TEMPLATE_TEST_CASE("two hundred random layers agree with the reference", "", flo
     sizes.n_keys = cross ? among(1, 20) : sizes.n_queries;
     sizes.d_key = cross ? among(1, 24) : sizes.d_model;
     sizes.d_value = cross ? among(1, 24) : sizes.d_model;
+    sizes.zero_key = chance(0.2);
+    if (chance(0.2)) sizes.buckets = 8;
+    const Rope rope =
+        std::array{Rope::none, Rope::none, Rope::halves, Rope::pairs}[among(0, 3)];
+    if (chance(0.25)) {  // latents
+      sizes.n_kv_heads = sizes.n_heads;
+      sizes.d_key = sizes.d_value = sizes.d_model;
+      if (chance(0.7)) sizes.q_rank = among(1, 12);
+      sizes.kv_rank = among(1, 12);
+      sizes.d_rope = 2 * among(0, 3);
+      sizes.d_head += sizes.d_rope;
+    } else {
+      sizes.bias_key = chance(0.2);
+      if (rope != Rope::none) sizes.d_head += sizes.d_head % 2;
+    }
     Scenario scenario = random_scenario(sizes, random);
+    scenario.settings.rope = rope;
+    if (chance(0.5)) scenario.settings.rope_theta = 100.0;
+    if (chance(0.5)) scenario.settings.relative_distance = 20;
+    if (chance(0.3)) scenario.settings.window = among(0, 12);
     if (!cross) scenario.input.key = scenario.input.value = scenario.input.x;
     if (sizes.biases && chance(0.3)) scenario.layer.b_K.clear();
 
@@ -76,7 +95,8 @@ TEMPLATE_TEST_CASE("two hundred random layers agree with the reference", "", flo
     if (chance(0.3)) scenario.settings.scale = chance(0.5) ? 1.0 : 0.1;
     if (chance(0.3)) scenario.settings.softcap = chance(0.5) ? 2.0 : 30.0;
     CAPTURE(round, sizes.batch, sizes.n_queries, sizes.n_keys, sizes.d_model, sizes.n_heads,
-            sizes.n_kv_heads, sizes.d_head, sizes.d_v, cross);
+            sizes.n_kv_heads, sizes.d_head, sizes.d_v, sizes.bias_key, sizes.zero_key,
+            sizes.buckets, sizes.q_rank, sizes.kv_rank, sizes.d_rope, cross);
     check_against_reference<TestType>(scenario);
   }
 }

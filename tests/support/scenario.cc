@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <string>
 
 #include "catch.h"
+#include "layer/latent.h"
 #include "support/recorder.h"
 
 namespace mha {
@@ -45,12 +47,11 @@ bool hidden_by_position(const Scenario& scenario, std::size_t query, std::size_t
   const auto j = static_cast<long>(key);
   const long shift =
       static_cast<long>(scenario.input.n_keys) - static_cast<long>(scenario.input.n_queries);
-  switch (scenario.settings.causal) {
-    case Causal::off: return false;
-    case Causal::start: return j > i;
-    case Causal::end: return j > i + shift;
-  }
-  return false;
+  const AttentionSettings& settings = scenario.settings;
+  // How far the key is behind the query.
+  const long distance = j - i - (settings.causal == Causal::end ? shift : 0);
+  if (settings.causal != Causal::off && distance > 0) return true;
+  return settings.window && std::labs(distance) > static_cast<long>(*settings.window);
 }
 
 // The largest finite number.
@@ -112,6 +113,30 @@ Scenario random_scenario(const ScenarioSizes& s, std::mt19937& random) {
     layer.b_O = normal(s.d_model, 0.5, random);
   }
   layer.scale = 1.0 / std::sqrt(static_cast<double>(s.d_head));
+  if (s.bias_key) {
+    layer.bias_k = normal(s.n_kv_heads * s.d_head, 1.0, random);
+    layer.bias_v = normal(s.n_kv_heads * s.d_v, 1.0, random);
+  }
+  layer.zero_key = s.zero_key;
+  layer.buckets = s.buckets;
+  layer.relative = normal(s.buckets * s.n_heads, 1.0, random);
+  if (s.kv_rank > 0) {
+    naive::Latents& latents = layer.latents;
+    const std::size_t of_q = s.q_rank > 0 ? s.q_rank : s.d_model;
+    const std::size_t d_nope = s.d_head - s.d_rope;
+    latents.q_rank = s.q_rank;
+    latents.kv_rank = s.kv_rank;
+    latents.d_rope = s.d_rope;
+    latents.W_DQ = weights(1, s.d_model, s.q_rank);
+    latents.q_norm = normal(s.q_rank, 1.0, random);
+    latents.W_UQ = weights(s.n_heads, of_q, d_nope);
+    latents.W_QR = weights(s.n_heads, of_q, s.d_rope);
+    latents.W_DKV = weights(1, s.d_model, s.kv_rank);
+    latents.kv_norm = normal(s.kv_rank, 1.0, random);
+    latents.W_UK = weights(s.n_heads, s.kv_rank, d_nope);
+    latents.W_UV = weights(s.n_heads, s.kv_rank, s.d_v);
+    latents.W_KR = weights(1, s.d_model, s.d_rope);
+  }
   naive::Input& input = scenario.input;
   input.batch = s.batch;
   input.n_queries = s.n_queries;
@@ -119,6 +144,7 @@ Scenario random_scenario(const ScenarioSizes& s, std::mt19937& random) {
   input.x = normal(s.batch * s.n_queries * s.d_model, 1.0, random);
   input.key = normal(s.batch * s.n_keys * s.d_key, 1.0, random);
   input.value = normal(s.batch * s.n_keys * s.d_value, 1.0, random);
+  if (s.kv_rank > 0) input.value = input.key;
   return scenario;
 }
 
@@ -162,7 +188,46 @@ naive::Steps reference(const Scenario& scenario) {
   naive::Layer layer = scenario.layer;
   if (scenario.settings.scale) layer.scale = *scenario.settings.scale;
   layer.softcap = scenario.settings.softcap;
+  layer.relative_distance = scenario.settings.relative_distance;
+  layer.turn = scenario.settings.rope == Rope::none     ? naive::Turn::none
+               : scenario.settings.rope == Rope::halves ? naive::Turn::halves
+                                                        : naive::Turn::neighbours;
+  layer.theta = scenario.settings.rope_theta;
+  layer.latents.eps = scenario.settings.latent_eps;
+  if (scenario.settings.causal == Causal::end) {
+    const std::size_t last = std::max(input.n_queries, input.n_keys);
+    input.first_query = last - input.n_queries;
+    input.first_key = last - input.n_keys;
+  }
   return naive::attend(layer, input);
+}
+
+template <typename T>
+void read_latents(const naive::Layer& layer, AttentionWeights<T>& weights) {
+  const naive::Latents& latents = layer.latents;
+  AttentionSizes& sizes = weights.sizes;
+  sizes.q_rank = latents.q_rank;
+  sizes.kv_rank = latents.kv_rank;
+  sizes.d_rope = latents.d_rope;
+  const std::size_t of_q = sizes.q_rank > 0 ? sizes.q_rank : sizes.d_model;
+  const std::size_t d_nope = sizes.d_head - sizes.d_rope;
+  for (auto* unread :
+       {&weights.W_Q, &weights.W_K, &weights.W_V, &weights.b_Q, &weights.b_K, &weights.b_V}) {
+    *unread = Tensor<T>();
+  }
+  LatentWeights<T>& to = weights.latent.emplace();
+  if (sizes.q_rank > 0) {
+    to.W_DQ = tensor_of<T>({sizes.d_model, sizes.q_rank}, latents.W_DQ);
+    to.q_latent_norm = bias<T>(latents.q_norm);
+  }
+  to.W_UQ = side_by_side<T>(latents.W_UQ, sizes.n_heads, of_q, d_nope);
+  to.W_DKV = tensor_of<T>({sizes.d_model, sizes.kv_rank}, latents.W_DKV);
+  to.kv_latent_norm = bias<T>(latents.kv_norm);
+  to.W_UK = side_by_side<T>(latents.W_UK, sizes.n_heads, sizes.kv_rank, d_nope);
+  to.W_UV = side_by_side<T>(latents.W_UV, sizes.n_heads, sizes.kv_rank, sizes.d_v);
+  if (sizes.d_rope == 0) return;
+  to.W_QR = side_by_side<T>(latents.W_QR, sizes.n_heads, of_q, sizes.d_rope);
+  to.W_KR = tensor_of<T>({sizes.d_model, sizes.d_rope}, latents.W_KR);
 }
 
 template <typename T>
@@ -179,6 +244,14 @@ AttentionWeights<T> weights_of(const Scenario& scenario) {
   weights.b_K = bias<T>(layer.b_K);
   weights.b_V = bias<T>(layer.b_V);
   weights.b_O = bias<T>(layer.b_O);
+  weights.sizes.bias_key = !layer.bias_k.empty();
+  weights.sizes.zero_key = layer.zero_key;
+  weights.bias_k = bias<T>(layer.bias_k);
+  weights.bias_v = bias<T>(layer.bias_v);
+  if (layer.buckets > 0) {
+    weights.relative_bias = tensor_of<T>({layer.buckets, layer.n_heads}, layer.relative);
+  }
+  if (layer.latents.kv_rank > 0) read_latents(layer, weights);
   return weights;
 }
 
@@ -206,8 +279,10 @@ void check_against_reference(const Scenario& scenario) {
   const auto x = tensor_of<T>({input.batch, input.n_queries, layer.d_model}, input.x);
   const auto key = tensor_of<T>({input.batch, input.n_keys, layer.d_key}, input.key);
   const auto value = tensor_of<T>({input.batch, input.n_keys, layer.d_value}, input.value);
-  const auto run = watch<T>(weights_of<T>(scenario), scenario.settings, mask_of<T>(scenario),
-                            {x, key, value});
+  const bool latent = layer.latents.kv_rank > 0;
+  const AttentionInputs<T> inputs = {x, key, latent ? key : value};
+  const Mask<T> mask = mask_of<T>(scenario);
+  const auto run = watch<T>(weights_of<T>(scenario), scenario.settings, mask, inputs);
   const naive::Steps expected = reference(scenario);
   const auto check = [&](Step step, const std::vector<double>& values) {
     check_step<T>(std::string(name_of(step)).c_str(), run.steps.at(step).values(), values,
@@ -226,6 +301,16 @@ void check_against_reference(const Scenario& scenario) {
   check(Step::contributions, expected.contributions);
   check(Step::attention_output, expected.y);
   CHECK(run.findings.empty_rows == expected.empty_rows);
+  if (!latent) return;
+
+  AttentionWeights<T> absorbed = weights_of<T>(scenario);
+  AttentionSettings settings = scenario.settings;
+  absorb(absorbed, settings);
+  const auto other = watch<T>(absorbed, settings, mask, inputs);
+  check_step<T>("absorbed maps", other.steps.at(Step::maps).values(), expected.maps,
+                kMaps * std::max(1.0, size_of_numbers(expected.scores) / 10.0));
+  check_step<T>("absorbed y", other.y.values(), expected.y,
+                kOthers * size_of_numbers(expected.y));
 }
 
 template Tensor<float> tensor_of(Shape, const std::vector<double>&);

@@ -31,6 +31,9 @@ struct ScenarioSizes {
   std::size_t d_model = 8, d_key = 8, d_value = 8;
   std::size_t n_heads = 2, n_kv_heads = 2, d_head = 4, d_v = 4;
   bool biases = true;
+  bool bias_key = false, zero_key = false;
+  std::size_t buckets = 0;                          // of a relative bias; 0: none
+  std::size_t q_rank = 0, kv_rank = 0, d_rope = 0;  // latents; kv_rank 0: none
 };
 
 Scenario random_scenario(const ScenarioSizes& sizes, std::mt19937& random);
@@ -45,7 +48,8 @@ naive::Steps reference(const Scenario& scenario);
 // Runs attention() on it and compares every step and y with the reference: maps
 // within 1e-6 (f32; scores beyond 10 in proportion), every other step within
 // 5e-6 of its largest number, twice as near as the layer promises for y; f64
-// within 1e-13 of both, a few hundred roundings.
+// within 1e-13 of both, a few hundred roundings. Latent attention is run in its
+// absorbed form too, whose maps and what follows the heads' reads are the same.
 template <typename T>
 void check_against_reference(const Scenario& scenario);
 

@@ -44,16 +44,22 @@ def weights_of(module):
         for name, bias in zip("QKV", module.in_proj_bias.detach().chunk(3)):
             tensors["b_" + name] = bias.reshape(h, -1).float().numpy()
         tensors["b_O"] = module.out_proj.bias.detach().float().numpy()
+    if module.bias_k is not None:
+        for name in ("bias_k", "bias_v"):
+            tensors[name] = getattr(module, name).detach().reshape(h, -1).float().numpy()
+    if module.add_zero_attn:
+        tensors["add_zero_attn"] = numpy.bool_(True)
     return tensors
 
 
 def multihead(name, *, heads=3, width=12, batch=2, n_queries=5, n_keys=None, kdim=None,
-              vdim=None, bias=True, masks=None):
+              vdim=None, bias=True, bias_key=False, zero_key=False, masks=None):
     """One case in double. `masks(n_queries, n_keys)` returns the arguments of
     forward() and, under our names, the arrays to store."""
     torch.manual_seed(sum(name.encode()))
-    module = torch.nn.MultiheadAttention(width, heads, bias=bias, kdim=kdim, vdim=vdim,
-                                         batch_first=True).double().eval()
+    module = torch.nn.MultiheadAttention(
+        width, heads, bias=bias, add_bias_kv=bias_key, add_zero_attn=zero_key, kdim=kdim,
+        vdim=vdim, batch_first=True).double().eval()
     with torch.no_grad():
         for parameter in module.parameters():  # the biases too, which start as zeros
             parameter.copy_(f32(parameter.shape, 0.4))
@@ -113,6 +119,15 @@ def padding_and_additive(n_queries, n_keys):
     return {**arguments, **drop_arguments}, {**stored, **drop}
 
 
+def no_key_left(n_queries, n_keys):
+    """Of the keys of the input, for query 2 of item 0 and query 3 of both."""
+    arguments, stored = key_padding(n_queries, n_keys)
+    mask = torch.zeros(n_queries, n_keys, dtype=torch.bool)
+    mask[2, :-1] = mask[3] = True
+    return {**arguments, "attn_mask": mask}, {
+        "drop_mask": stored["drop_mask"][:, None, None] | mask}
+
+
 def main():
     multihead("plain")
     multihead("no_bias", bias=False)
@@ -127,6 +142,10 @@ def main():
     multihead("padding_and_additive", masks=padding_and_additive)
     multihead("cross", n_keys=7, kdim=9, vdim=10)
     multihead("cross_masked", n_keys=7, kdim=9, vdim=10, masks=padding_and_additive)
+
+    multihead("bias_key", n_keys=7, bias_key=True, masks=padding_and_additive)
+    multihead("zero_key", zero_key=True, masks=no_key_left)
+    multihead("bias_and_zero_key", bias_key=True, zero_key=True, masks=no_key_left)
 
     module, x = article()
     with torch.no_grad():

@@ -75,6 +75,10 @@ AttentionWeights<T> read_weights(const Archive& archive) {
   weights.b_K = stacked<T>(archive, "b_K");
   weights.b_V = stacked<T>(archive, "b_V");
   weights.b_O = stacked<T>(archive, "b_O");
+  weights.bias_k = stacked<T>(archive, "bias_k");
+  weights.bias_v = stacked<T>(archive, "bias_v");
+  weights.sizes.bias_key = !weights.bias_k.empty();
+  weights.sizes.zero_key = archive.settings.count("add_zero_attn") == 1;
   return weights;
 }
 

@@ -88,10 +88,7 @@ std::optional<Format> format_named(std::string_view name) {
 }
 
 Format format_of_path(const std::string& path) {
-  const std::string file = path.substr(path.rfind('/') + 1);
-  const std::size_t dot = file.rfind('.');
-  std::string suffix = dot == file.npos ? "" : file.substr(dot + 1);
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(), lower);
+  std::string suffix = suffix_of(path);
   if (suffix == "txt" || suffix == "tsv") suffix = "text";
   if (const auto format = format_named(suffix)) return *format;
   throw Error(printable(path) + ": the suffix " +
@@ -114,8 +111,7 @@ void write_tensor(WholeFile& file, Format format, const Tensor<T>& tensor,
       return;
     }
     case Format::json: {
-      const T* next = tensor.data();
-      write_nested(file, tensor.shape(), 0, next);
+      write_json_array(file, tensor);
       file.write("\n");
       return;
     }
@@ -123,6 +119,15 @@ void write_tensor(WholeFile& file, Format format, const Tensor<T>& tensor,
     case Format::text: write_rows(file, tensor, " "); return;
   }
 }
+
+template <typename T>
+void write_json_array(WholeFile& file, const Tensor<T>& tensor) {
+  const T* next = tensor.data();
+  write_nested(file, tensor.shape(), 0, next);
+}
+
+template void write_json_array(WholeFile&, const Tensor<float>&);
+template void write_json_array(WholeFile&, const Tensor<double>&);
 
 std::string format_number(float value) { return number_text(value); }
 std::string format_number(double value) { return number_text(value); }

@@ -25,6 +25,10 @@ template <typename T>
 void write_tensor(WholeFile& file, Format format, const Tensor<T>& tensor,
                   const std::string& name);
 
+// The bare nested array of JSON, a matrix row a line, with nothing behind it.
+template <typename T>
+void write_json_array(WholeFile& file, const Tensor<T>& tensor);
+
 // The shortest text that reads back as the same bits; "nan", "inf", "-inf".
 std::string format_number(float value);
 std::string format_number(double value);

@@ -114,4 +114,8 @@ void read_json_events(std::string_view text, const std::string& where, JsonEvent
   Json::sax_parse(text.begin(), text.end(), &relay);
 }
 
+std::string json_quoted(std::string_view text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace mha

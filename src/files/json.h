@@ -74,4 +74,7 @@ std::vector<ConfigEntry> parse_config(const Bytes& bytes, const std::string& whe
 // lists of strings become lists. Throws Error that names what is none of these.
 Archive open_json(const Bytes& bytes, const std::string& path);
 
+// A text as a string of JSON, quotes included; what is no UTF-8 becomes U+FFFD.
+std::string json_quoted(std::string_view text);
+
 }  // namespace mha

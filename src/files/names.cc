@@ -71,6 +71,14 @@ bool is_control(std::string_view sequence) {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+std::string suffix_of(const std::string& path) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = file.rfind('.');
+  std::string suffix = dot == file.npos ? "" : file.substr(dot + 1);
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(), lower);
+  return suffix;
+}
+
 std::string nearest(std::string_view name, std::span<const std::string> known) {
   std::string best;
   std::size_t limit = name.size() / 3;

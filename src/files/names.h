@@ -9,6 +9,9 @@ namespace mha {
 // ASCII in lower case, whatever the locale; other bytes as they are.
 char lower(char c);
 
+// What follows the last dot of a path's last part, in lower case; "" without one.
+std::string suffix_of(const std::string& path);
+
 // The known name nearest to `name` by edit distance (a swap of neighbours is
 // one edit, case costs nothing), or "" where none is near: more than a third of
 // it would change.

@@ -181,11 +181,14 @@ Archive open_npy(const Bytes& bytes, const std::string& path) {
 }
 
 std::string npy_header(DType dtype, const Shape& shape) {
+  const char order = size_of(dtype) == 1 ? '|' : '<';
+  return npy_header(order + std::string(code_of(dtype)), shape);
+}
+
+std::string npy_header(const std::string& descr, const Shape& shape) {
   constexpr std::size_t kAlignment = 64;
   constexpr std::size_t kPreamble = 10;
-  const char order = size_of(dtype) == 1 ? '|' : '<';
-  std::string literal = std::string("{'descr': '") + order + std::string(code_of(dtype)) +
-                        "', 'fortran_order': False, 'shape': (";
+  std::string literal = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (axis > 0) literal += ", ";
     literal += std::to_string(shape[axis]);

@@ -40,5 +40,7 @@ Archive open_npy(const Bytes& bytes, const std::string& path);
 // that the elements begin at a multiple of 64. REQUIRES a number type; bf16 is
 // written as ml_dtypes does, '<V2'.
 std::string npy_header(DType dtype, const Shape& shape);
+// The same for a dtype as numpy spells it: "<U5".
+std::string npy_header(const std::string& descr, const Shape& shape);
 
 }  // namespace mha

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "files/archive.h"
 #include "files/bytes.h"
@@ -15,5 +17,16 @@ namespace mha {
 // DType::other, and an error only for whoever reads it. Throws Error that
 // names the tensor.
 Archive open_safetensors(const Bytes& bytes, const std::string& path);
+
+struct SafetensorsEntry {
+  std::string name;
+  DType dtype = DType::f32;  // or f64
+  Shape shape;
+};
+
+// What stands in front of the tensors' bytes, which follow side by side in the
+// same order; padded so that they begin at a multiple of 8.
+std::string safetensors_header(const std::vector<SafetensorsEntry>& entries,
+                               const std::map<std::string, std::string>& metadata);
 
 }  // namespace mha

@@ -1,0 +1,77 @@
+#include "checkpoint/save.h"
+
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "checkpoint/torch_init.h"
+#include "files/archive.h"
+
+using namespace mha;
+
+namespace {
+
+std::vector<std::string> names_of(const Archive& archive) {
+  std::vector<std::string> names;
+  for (const Member& member : archive.members) names.push_back(member.name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("a lone layer has bare names, heads an axis of their own") {
+  TorchRandom random(0);
+  const auto encoder = torch_init({.d_model = 6, .n_heads = 2}, random);
+  const Archive archive = native_archive(encoder);
+  CHECK(names_of(archive) ==
+        std::vector<std::string>{"W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V", "W_O", "b_O"});
+  CHECK(archive.at("W_Q").shape == Shape{2, 6, 3});
+  CHECK(archive.at("b_Q").shape == Shape{2, 3});
+  CHECK(archive.at("W_O").shape == Shape{2, 3, 6});
+  CHECK(archive.at("b_O").shape == Shape{6});
+  // Column c of head h is column 3 h + c of the matrix with heads side by side.
+  const auto W_Q = read_tensor<float>(archive, archive.at("W_Q"));
+  CHECK(W_Q.matrix(1)(4, 2) == encoder.layers[0].attention.W_Q.matrix()(4, 5));
+  const auto W_O = read_tensor<float>(archive, archive.at("W_O"));
+  CHECK(W_O.matrix(1)(2, 4) == encoder.layers[0].attention.W_O.matrix()(5, 4));
+  CHECK(archive.settings == std::map<std::string, std::string>{{"n_heads", "2"},
+                                                               {"n_kv_heads", "2"},
+                                                               {"causal", "off"},
+                                                               {"softcap", "0"},
+                                                               {"rope", "none"}});
+}
+
+TEST_CASE("a stack numbers its layers, and says once what they share") {
+  TorchRandom random(0);
+  auto encoder = torch_init({.module = TorchModule::transformer_encoder_layer,
+                             .d_model = 4,
+                             .n_heads = 2,
+                             .d_ff = 6,
+                             .n_layers = 2},
+                            random);
+  encoder.layers[1].settings.attention.window = 8;
+  encoder.layers[1].settings.eps = 1e-12;
+  const Archive archive = native_archive(encoder);
+  CHECK(archive.find("W_Q") == nullptr);
+  CHECK(archive.at("layers.1.W_1").shape == Shape{4, 6});
+  CHECK(archive.at("layers.1.norm2.bias").shape == Shape{4});
+  CHECK(archive.settings.at("activation") == "relu");
+  CHECK(archive.settings.at("layers.1.window") == "8");
+  CHECK(archive.settings.count("window") == 0);
+  CHECK(archive.settings.at("layers.0.eps") == "1e-05");
+  CHECK(archive.settings.at("layers.1.eps") == "1e-12");
+  CHECK(archive.settings.count("eps") == 0);
+}
+
+TEST_CASE("one layer with a last norm behind it is a stack") {
+  TorchRandom random(0);
+  auto encoder = torch_init({.d_model = 4, .n_heads = 2}, random);
+  encoder.norm.weight = Tensor<float>::zeros({4});
+  const Archive archive = native_archive(encoder);
+  CHECK(archive.find("layers.0.W_Q") != nullptr);
+  CHECK(archive.find("norm.weight") != nullptr);
+  CHECK(archive.find("norm.bias") == nullptr);
+  // The last norm is of the last layer's type.
+  CHECK(archive.settings.at("norm_type") == "layer");
+  CHECK(archive.settings.at("eps") == "1e-05");
+}

@@ -43,6 +43,12 @@ int run_in(const RunOptions& options) {
   }
   RunOutputs<T> outputs(options, inputs);
   AttentionFindings findings;
+  if (outputs.observer().wants(Step::x)) {
+    const Tensor<T>& x = inputs.tensors().x;
+    for (std::size_t item = 0; item < x.matrix_count(); ++item) {
+      outputs.observer().rows(Step::x, {item, 0, 0}, x.matrix(item));
+    }
+  }
   const Tensor<T> y = attention(inputs.model.weights, inputs.model.settings, inputs.mask,
                                 inputs.tensors(), outputs.observer(), findings);
   warn(findings);

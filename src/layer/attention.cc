@@ -61,7 +61,6 @@ class Run {
   void item(std::size_t item, ConstMatrixView<T> x, ConstMatrixView<T> key,
             ConstMatrixView<T> value, MatrixView<T> y) {
     const AttentionSizes& sizes = weights_.sizes;
-    show(Step::x, item, 1, x);
     q_ = head_inputs_->queries(x);
     require_step_in_range(Step::q, item, q_);
     show(Step::q, item, sizes.n_heads, q_);

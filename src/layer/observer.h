@@ -54,9 +54,10 @@ struct Place {
 
 // Someone who watches a layer. It asks wants() before it does work only
 // for show, and calls rows() with each block once; the view is the layer's and
-// ends with the call. Order: items one after another; scores and maps come in
-// blocks of rows, every head of one row range before the next row range. A
-// step's other blocks are whole heads.
+// ends with the call. Order within a step: items one after another; scores and
+// maps come in blocks of rows, every head of one row range before the next row
+// range; what has no heads may come in blocks of rows, too. A step's other
+// blocks are whole heads.
 template <typename T>
 class Observer {
  public:

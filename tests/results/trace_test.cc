@@ -8,7 +8,7 @@
 #include "catch.h"
 #include "files/npy.h"
 #include "files/npz.h"
-#include "layer/attention.h"
+#include "layer/encoder.h"
 #include "results/feed.h"
 #include "support/error_of.h"
 #include "support/ramp.h"
@@ -24,10 +24,18 @@ constexpr AttentionSizes kGrouped = {32, 24, 20, 6, 2, 5, 7};
 
 template <typename T>
 void run_over(const Tensor<T>& x, Observer<T>& observer, double shift_of_b_Q = 0.0) {
-  AttentionWeights<T> weights = ramp::weights<T>();
-  weights.b_Q.data()[0] += static_cast<T>(shift_of_b_Q);
+  struct OfOneLayer final : StackObserver<T> {
+    explicit OfOneLayer(Observer<T>& watcher_) : watcher(watcher_) {}
+    Observer<T>& layer(std::size_t) override { return watcher; }
+    Observer<T>& watcher;
+  } observers(observer);
+  Encoder<T> encoder;
+  encoder.layers.resize(1);
+  encoder.layers[0].settings.part = Part::attention;
+  encoder.layers[0].attention = ramp::weights<T>();
+  encoder.layers[0].attention.b_Q.data()[0] += static_cast<T>(shift_of_b_Q);
   AttentionFindings findings;
-  attention<T>(weights, {}, {}, {x, x, x}, observer, findings);
+  encode<T>(encoder, {}, {x, x, x}, observers, findings);
 }
 
 // The trace of RAMP, written and opened again.

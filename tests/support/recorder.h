@@ -21,9 +21,14 @@ class Recorder final : public Observer<T> {
     std::size_t rows;
   };
 
-  Recorder(const AttentionSizes& sizes, const MaskAxes& axes) : batch_(axes.batch) {
-    for (const Step step : steps_of({.part = Part::attention})) {
-      Shape shape = shape_of(step, {sizes}, axes.n_queries, axes.n_keys);
+  // Of attention alone.
+  Recorder(const AttentionSizes& sizes, const MaskAxes& axes)
+      : Recorder(steps_of({.part = Part::attention}), {sizes}, axes) {}
+
+  Recorder(const std::vector<Step>& steps, const LayerSizes& sizes, const MaskAxes& axes)
+      : batch_(axes.batch) {
+    for (const Step step : steps) {
+      Shape shape = shape_of(step, sizes, axes.n_queries, axes.n_keys);
       shape.insert(shape.begin(), axes.batch);
       steps_.emplace(step, Tensor<T>::zeros(std::move(shape)));
     }

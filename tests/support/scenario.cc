@@ -289,7 +289,6 @@ void check_against_reference(const Scenario& scenario) {
                   kOthers * size_of_numbers(values));
   };
   check_step<T>("y", run.y.values(), expected.y, kOthers * size_of_numbers(expected.y));
-  check(Step::x, input.x);
   check(Step::q, expected.q);
   check(Step::k, expected.k);
   check(Step::v, expected.v);

@@ -37,6 +37,7 @@ struct TranslateOptions {
   std::string config;  // path; "": config.json beside the weights
   std::optional<std::size_t> n_heads;
   std::optional<std::size_t> n_kv_heads;
+  bool rope = false;  // an option says how positions turn: tables of theirs may be left aside
 };
 
 // Recognises the naming scheme and turns every tensor of the layers into its

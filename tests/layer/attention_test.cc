@@ -189,6 +189,30 @@ TEST_CASE("queries beyond the first block keep their number in an error") {
         }) == "attention scores of head 0, query 129 overflow f32; f64 may hold them");
 }
 
+TEST_CASE("a relative bias that takes a score beyond f32 is an error too") {
+  auto weights = scalar_layer();
+  weights.relative_bias = ramp::tensor<float>({4, 1}, {3e38, 0, 0, 0});  // of distance 0
+  const auto x = numbers({1, 1});
+  const auto key = numbers({0, 2e38});
+  CHECK(error_of([&] {
+          watch<float>(weights, {}, {}, {x, key, x});
+        }) == "attention scores of head 0, query 1 overflow f32; f64 may hold them");
+}
+
+TEST_CASE("latents that overflow are named by what is made of them") {
+  std::mt19937 random(9);
+  ScenarioSizes sizes;
+  sizes.kv_rank = 4;
+  auto weights = weights_of<float>(random_scenario(sizes, random));
+  std::fill_n(weights.latent->W_DKV.data(), weights.latent->W_DKV.size(), 1.0F);
+  const auto x = Tensor<float>::zeros({3, 8});
+  Tensor<float> key({3, 8});
+  std::fill_n(key.data(), key.size(), 3e38F);
+  CHECK(error_of([&] {
+          watch<float>(weights, {}, {}, {x, key, key});
+        }) == "the numbers of k, row 0 overflow f32; f64 may hold them");
+}
+
 TEST_CASE("a projection that overflows is named by its step") {
   Tensor<float> x({3, 4});
   std::fill_n(x.data(), x.size(), 3e38F);

@@ -22,8 +22,9 @@ struct FoundTensor {
 using FoundTensors = std::map<std::string, FoundTensor>;
 
 // Reads the pieces into place. Throws Error for elements that are not finite,
-// unless allowed, that names the tensor and the index as the file does.
+// unless allowed, that names the tensor and the index as `file` does, which the
+// pieces are views of.
 template <typename T>
-Tensor<T> read_found(const Archive& archive, const FoundTensor& found, bool allow_nonfinite);
+Tensor<T> read_found(const Archive& file, const FoundTensor& found, bool allow_nonfinite);
 
 }  // namespace mha

@@ -1,89 +1,239 @@
 #include "checkpoint/load.h"
 
+#include <algorithm>
+
 #include "base/error.h"
-#include "checkpoint/native.h"
-#include "files/format.h"
+#include "checkpoint/layer_settings.h"
+#include "checkpoint/native_layer.h"
+#include "checkpoint/native_names.h"
+#include "layer/latent.h"
 
 namespace mha {
 namespace {
 
-// A head count from the option or the file, which must not contradict.
-HeadCount head_count(const Archive& archive, const char* name, const char* option,
-                     std::optional<std::size_t> asked, std::optional<std::size_t> in_file) {
-  if (asked && in_file && *asked != *in_file) {
-    throw Error(archive.path + ": " + name + " is " + std::to_string(*in_file) + ", " +
-                option + " says " + std::to_string(*asked));
-  }
-  if (asked) return {asked, option};
-  if (in_file) return {in_file, archive.path};
-  return {};
+[[noreturn]] void fail(const Archive& archive, const std::string& what) {
+  throw Error(archive.path + ": " + what);
 }
 
-std::string source_of(bool asked, const char* option, bool in_file, const std::string& path) {
-  return asked ? option : in_file ? path : "default";
+// The first layer's sizes are every layer's, as far as what flows through them
+// and what is shown of them have one shape.
+void require_alike(const Archive& archive, const FoundLayer& first, const FoundLayer& layer) {
+  const auto require = [&](const char* what, std::size_t expected, std::size_t found) {
+    if (found == expected) return;
+    fail(archive, layer.prefix + "W_Q: " + what + " is " + std::to_string(found) +
+                      ", expected " + std::to_string(expected) + " as in " + first.prefix +
+                      "W_Q");
+  };
+  const AttentionSizes& expected = first.sizes.attention;
+  const AttentionSizes& found = layer.sizes.attention;
+  require("d_model", expected.d_model, found.d_model);
+  require("n_heads", expected.n_heads, found.n_heads);
+  if (found.bias_key != expected.bias_key) {
+    const FoundLayer& with = found.bias_key ? layer : first;
+    const FoundLayer& without = found.bias_key ? first : layer;
+    fail(archive, without.prefix + "bias_k is missing, but " + with.prefix +
+                      "bias_k is there; the maps of all layers have one shape");
+  }
 }
 
-const char* name_of(Causal causal) {
-  switch (causal) {
-    case Causal::off: break;
-    case Causal::start: return "start";
-    case Causal::end: return "end";
+// A relative bias around the stack or of its first layer is every layer's.
+void share_relative_bias(std::vector<FoundLayer>& layers, const FoundTensors& around) {
+  const std::string name = "relative_bias";
+  const FoundTensors& first = layers[0].tensors;
+  const FoundTensors& source = around.contains(name) ? around : first;
+  if (!source.contains(name)) return;
+  const FoundTensor bias = source.at(name);
+  for (FoundLayer& layer : layers) layer.tensors.try_emplace(name, bias);
+}
+
+std::vector<FoundLayer> find_layers(const Archive& archive, const NativeParts& native,
+                                    const SaidSettings& said) {
+  std::vector<FoundLayer> layers;
+  for (const LayerParts& parts : native.layers) {
+    FoundLayer layer;
+    layer.index = layers.size();
+    layer.prefix = parts.prefix;
+    layer.n_heads = said_heads(said, layer.index, "n_heads");
+    layer.n_kv_heads = said_heads(said, layer.index, "n_kv_heads");
+    ShapeCheck check(archive, parts);
+    layer.sizes = find_layer(check, layer.n_heads, layer.n_kv_heads);
+    layer.tensors = check.taken();
+    if (!layers.empty()) require_alike(archive, layers[0], layer);
+    layers.push_back(std::move(layer));
   }
-  return "off";
+  return layers;
+}
+
+// What stands around the layers of a stack.
+FoundTensors find_around(const Archive& archive, const LayerParts& parts,
+                         const FoundLayer& first) {
+  ShapeCheck check(archive, parts);
+  const std::size_t d_model = first.sizes.attention.d_model;
+  find_norm(check, "norm", d_model, "d_model " + std::to_string(d_model));
+  find_relative_bias(check, first.n_heads);
+  return check.taken();
+}
+
+LayerRange chosen_layers(const Archive& archive, const ModelOptions& options,
+                         std::size_t n_layers) {
+  const LayerRange range = options.layers.value_or(LayerRange{0, n_layers - 1});
+  for (const std::size_t layer : {range.first, range.last}) {
+    if (layer >= n_layers) fail(archive, layer_not_there(layer, n_layers));
+  }
+  if (range.first > range.last) {
+    fail(archive, "layers " + std::to_string(range.first) + "-" + std::to_string(range.last) +
+                      ": expected the first one first");
+  }
+  return range;
+}
+
+// How far each of these layers runs: all but the last one whole.
+std::vector<Part> parts_of(const Archive& archive, const ModelOptions& options,
+                           const std::vector<FoundLayer>& layers) {
+  const bool any = std::any_of(layers.begin(), layers.end(),
+                               [](const FoundLayer& layer) { return layer.sizes.d_ff > 0; });
+  std::vector<Part> parts(layers.size(), Part::layer);
+  if (any || layers.size() == 1) {
+    parts.back() = options.part.value_or(any ? Part::layer : Part::attention);
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (parts[i] != Part::layer) continue;
+    const FoundLayer& layer = layers[i];
+    if (layer.sizes.d_ff == 0) {
+      fail(archive, layer.prefix + "W_1 is missing, expected a feed-forward, W_1 and W_2" +
+                        (layers.size() == 1
+                             ? ", for --part layer"
+                             : ": layers that run one after another run whole, --layer K " +
+                                   std::string("runs the attention of one")));
+    }
+    const AttentionSizes& sizes = layer.sizes.attention;
+    for (const auto& [name, size] :
+         {std::pair("W_K: d_key", sizes.d_key), {"W_V: d_value", sizes.d_value}}) {
+      if (size == sizes.d_model) continue;
+      fail(archive, layer.prefix + name + " is " + std::to_string(size) +
+                        ", expected d_model " + std::to_string(sizes.d_model) +
+                        ": a whole layer attends to its own x");
+    }
+  }
+  return parts;
+}
+
+// A config that counts other layers than the file holds is another model's,
+// unless somebody says which of them run.
+void require_layer_count(const SaidSettings& said, const ModelOptions& options, bool stack,
+                         std::size_t n_layers) {
+  for (const Voice voice : {Voice::file, Voice::config}) {
+    const Said* count = said.find(voice, 0, "n_layers");
+    const bool binds = voice == Voice::file || (stack && !options.layers);
+    if (count == nullptr || !binds || read_count(*count) == n_layers) continue;
+    throw Error(count->source + ": n_layers is " + std::to_string(read_count(*count)) +
+                ", but the weights hold " + std::to_string(n_layers) +
+                (n_layers == 1 ? " layer" : " layers") +
+                (voice == Voice::config ? "; --layer A-B says which to run" : ""));
+  }
 }
 
 }  // namespace
 
+OpenedModel open_model(const Archive& archive, const ModelOptions& options) {
+  OpenedModel model;
+  model.file = archive;
+  model.translated = translate(archive, {options.prefix, options.config, options.n_heads,
+                                         options.n_kv_heads, options.rope.has_value()});
+  const Archive& names = model.translated.archive;
+  const NativeParts native = find_native(names);
+  model.n_layers = native.layers.size();
+  const SaidSettings said(options, model.translated, model.n_layers);
+  require_layer_count(said, options, native.stack, model.n_layers);
+
+  std::vector<FoundLayer> layers = find_layers(names, native, said);
+  model.tensors = find_around(names, native.around, layers[0]);
+  share_relative_bias(layers, model.tensors);
+  const LayerRange range = chosen_layers(archive, options, model.n_layers);
+  layers.erase(layers.begin() + static_cast<std::ptrdiff_t>(range.last) + 1, layers.end());
+  layers.erase(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(range.first));
+
+  const std::vector<Part> parts = parts_of(names, options, layers);
+  std::vector<std::vector<SettingInForce>> in_force(layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    FoundLayer& layer = layers[i];
+    LayerSettings settings = resolve(names, said, layer, parts[i], in_force[i]);
+    settings.attention.allow_nonfinite = options.allow_nonfinite;
+    model.layers.push_back({layer.index, layer.sizes, settings, layer.tensors});
+    if (layer.sizes.attention.zero_key != layers[0].sizes.attention.zero_key) {
+      fail(names, "add_zero_attn is not the same for " + layers[0].prefix + " and " +
+                      layer.prefix + "; the maps of all layers have one shape");
+    }
+  }
+  model.in_force = merge(layers, in_force);
+  model.final_norm =
+      !options.layers && parts.back() == Part::layer && model.tensors.contains("norm.weight");
+  return model;
+}
+
+template <typename T>
+Encoder<T> read_model(const OpenedModel& model, const ModelOptions& options) {
+  Encoder<T> encoder;
+  const auto read = [&](const FoundTensors& tensors, const std::string& name) {
+    const auto place = tensors.find(name);
+    if (place == tensors.end()) return Tensor<T>();
+    return read_found<T>(model.file, place->second, options.allow_nonfinite);
+  };
+  for (const OpenedLayer& opened : model.layers) {
+    Layer<T> layer;
+    layer.index = opened.index;
+    layer.settings = opened.settings;
+    const auto of = [&](const char* name) { return read(opened.tensors, name); };
+    AttentionWeights<T>& attention = layer.attention;
+    attention.sizes = opened.sizes.attention;
+    if (attention.sizes.kv_rank > 0) {
+      attention.latent =
+          LatentWeights<T>{of("W_DQ"),  of("q_latent_norm.weight"),  of("W_UQ"), of("W_QR"),
+                           of("W_DKV"), of("kv_latent_norm.weight"), of("W_UK"), of("W_UV"),
+                           of("W_KR")};
+    }
+    attention.W_Q = of("W_Q");
+    attention.W_K = of("W_K");
+    attention.W_V = of("W_V");
+    attention.W_O = of("W_O");
+    attention.b_Q = of("b_Q");
+    attention.b_K = of("b_K");
+    attention.b_V = of("b_V");
+    attention.b_O = of("b_O");
+    attention.bias_k = of("bias_k");
+    attention.bias_v = of("bias_v");
+    attention.relative_bias = of("relative_bias");
+    if (opened.settings.part == Part::layer || opened.settings.norm == NormPlacement::pre) {
+      layer.norm1 = {of("norm1.weight"), of("norm1.bias")};
+    }
+    if (opened.settings.part == Part::layer) {
+      layer.norm2 = {of("norm2.weight"), of("norm2.bias")};
+      layer.feed_forward = {of("W_1"), of("b_1"), of("W_G"), of("b_G"), of("W_2"), of("b_2")};
+    }
+    if (options.absorb && attention.latent) absorb(attention, layer.settings.attention);
+    encoder.layers.push_back(std::move(layer));
+  }
+  if (model.final_norm) {
+    encoder.norm = {read(model.tensors, "norm.weight"), read(model.tensors, "norm.bias")};
+  }
+  return encoder;
+}
+
+template Encoder<float> read_model(const OpenedModel&, const ModelOptions&);
+template Encoder<double> read_model(const OpenedModel&, const ModelOptions&);
+
 template <typename T>
 LoadedAttention<T> load_attention(const Archive& archive, const ModelOptions& options) {
-  const FileSettings file = read_settings(archive);
-  HeadCount n_heads =
-      head_count(archive, "n_heads", "--n-heads", options.n_heads, file.n_heads);
-  HeadCount n_kv_heads =
-      head_count(archive, "n_kv_heads", "--n-kv-heads", options.n_kv_heads, file.n_kv_heads);
-
-  LoadedAttention<T> loaded;
-  loaded.weights = read_native<T>(archive, n_heads, n_kv_heads, options.allow_nonfinite);
-  const AttentionSizes& sizes = loaded.weights.sizes;
-  auto& in_force = loaded.in_force;
-  const auto add = [&](const std::string& name, const std::string& value,
-                       const std::string& source) {
-    in_force.push_back({name, value, source});
-  };
-
-  add("n_heads", std::to_string(sizes.n_heads), n_heads.source);
-  add("n_kv_heads", std::to_string(sizes.n_kv_heads), n_kv_heads.source);
-  const auto add_size = [&](const std::string& name, std::size_t size, const char* tensor) {
-    const auto said = file.sizes.find(name);
-    if (said != file.sizes.end() && said->second != size) {
-      throw Error(archive.path + ": " + name + " is " + std::to_string(said->second) +
-                  ", but " + std::to_string(size) + " by the shape of " + tensor);
-    }
-    add(name, std::to_string(size), std::string("shape of ") + tensor);
-  };
-  add_size("d_model", sizes.d_model, "W_Q");
-  add_size("d_key", sizes.d_key, "W_K");
-  add_size("d_value", sizes.d_value, "W_V");
-  add_size("d_head", sizes.d_head, "W_Q");
-  add_size("d_v", sizes.d_v, "W_V");
-
-  AttentionSettings& settings = loaded.settings;
-  settings.allow_nonfinite = options.allow_nonfinite;
-  settings.scale = options.scale ? options.scale : file.scale;
-  add("scale", format_number(scale_of(settings, sizes.d_head)),
-      settings.scale ? source_of(options.scale.has_value(), "--scale", file.scale.has_value(),
-                                 archive.path)
-                     : "default, 1/sqrt(d_head)");
-  settings.softcap = options.softcap.value_or(file.softcap.value_or(settings.softcap));
-  add("softcap", settings.softcap == 0.0 ? "off" : format_number(settings.softcap),
-      source_of(options.softcap.has_value(), "--softcap", file.softcap.has_value(),
-                archive.path));
-  settings.causal = options.causal.value_or(file.causal.value_or(settings.causal));
-  add("causal", name_of(settings.causal),
-      source_of(options.causal.has_value(), "--causal", file.causal.has_value(),
-                archive.path));
-  in_force.insert(in_force.end(), file.unused.begin(), file.unused.end());
-  return loaded;
+  const OpenedModel model = open_model(archive, options);
+  const OpenedLayer& opened = model.layers[0];
+  if (model.n_layers > 1 || opened.settings.part == Part::layer) {
+    fail(archive, "more than attention, which is all that is read");
+  }
+  if (opened.settings.norm == NormPlacement::pre) {
+    fail(archive, "norm is pre, but attention is done on x as it is");
+  }
+  Encoder<T> encoder = read_model<T>(model, options);
+  return {std::move(encoder.layers[0].attention), opened.settings.attention, model.in_force};
 }
 
 template LoadedAttention<float> load_attention(const Archive&, const ModelOptions&);

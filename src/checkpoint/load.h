@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "checkpoint/found_tensor.h"
+#include "checkpoint/model_options.h"
 #include "checkpoint/settings.h"
 #include "checkpoint/translate.h"
 #include "files/archive.h"
@@ -13,33 +12,6 @@
 #include "layer/weights.h"
 
 namespace mha {
-
-// Layers of a stack, counted from 0, both included.
-struct LayerRange {
-  std::size_t first = 0;
-  std::size_t last = 0;
-};
-
-// What the command line says about the model. It wins over the file, except
-// for head counts, where a contradiction is an error.
-struct ModelOptions {
-  std::optional<std::size_t> n_heads;
-  std::optional<std::size_t> n_kv_heads;
-  std::optional<double> scale;
-  std::optional<double> softcap;
-  std::optional<Causal> causal;
-  std::optional<Rope> rope;
-  std::optional<double> rope_theta;
-  std::optional<NormPlacement> norm;
-  std::optional<Activation> activation;
-  std::optional<double> eps;
-  std::optional<LayerRange> layers;  // none: all
-  std::optional<Part> part;          // none: all that the file holds
-  std::string prefix;                // which tower; "": the only one
-  std::string config;                // path; "": config.json beside the weights
-  bool absorb = false;               // latent attention in its absorbed form
-  bool allow_nonfinite = false;
-};
 
 // A layer whose shapes and settings are checked and none of whose tensors was
 // read.
@@ -51,6 +23,7 @@ struct OpenedLayer {
 };
 
 struct OpenedModel {
+  Archive file;  // as it was given
   Translated translated;
   std::vector<OpenedLayer> layers;  // those that run
   std::size_t n_layers = 0;         // those that the file holds
@@ -80,11 +53,8 @@ struct LoadedAttention {
   std::vector<SettingInForce> in_force;
 };
 
-// Native names (contract: W_Q [n_heads, d_model, d_head] …, stacked, or one
-// `heads[r].W_Q` a head) to a layer's weights. W_Q … W_O with two axes, heads
-// side by side ([d_model, n_heads * d_head]), need n_heads from a setting or
-// an option. Throws Error that names file, tensor and both shapes; refuses
-// tensors and settings it does not know by name, with the nearest known one.
+// The attention of a lone layer that is post-norm: what open_model() and
+// read_model() give, without the layer around it.
 template <typename T>
 LoadedAttention<T> load_attention(const Archive& archive, const ModelOptions& options);
 

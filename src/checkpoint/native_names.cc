@@ -1,7 +1,6 @@
 #include "checkpoint/native_names.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 
@@ -11,133 +10,253 @@
 namespace mha {
 namespace {
 
-const std::vector<std::string> kWhole = {"W_Q", "W_K", "W_V", "W_O",
-                                         "b_Q", "b_K", "b_V", "b_O"};
-const std::vector<std::string> kOfHead = {"W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V"};
-const std::vector<std::string> kOfKvHead = {"W_K", "W_V", "b_K", "b_V"};
+const std::vector<std::string> kOfHead = {"W_Q",  "W_K",  "W_V",    "W_O",    "b_Q",
+                                          "b_K",  "b_V",  "bias_k", "bias_v", "W_UQ",
+                                          "W_QR", "W_UK", "W_UV"};
+const std::vector<std::string> kOfKvHead = {"W_K", "W_V", "b_K", "b_V", "bias_k", "bias_v"};
+const std::vector<std::string> kOfStack = {"norm.weight", "norm.bias", "relative_bias"};
 
-// "heads[3].W_Q" taken apart.
-struct HeadName {
-  std::string_view group;  // "heads" or "kv_heads"
-  std::size_t index = 0;
+// "layers.2.heads[3].W_Q" taken apart.
+struct NativeName {
+  std::optional<std::size_t> layer;
+  std::string_view prefix;  // "layers.2."
+  std::string_view group;   // "heads", "kv_heads" or ""
+  std::size_t head = 0;
   std::string_view tensor;
 };
 
-std::optional<HeadName> parse_head_name(std::string_view name) {
-  const std::size_t open = name.find('[');
-  const std::size_t close = name.find("].");
-  if (open == name.npos || close == name.npos || close <= open + 1) return std::nullopt;
-  HeadName parsed{name.substr(0, open), 0, name.substr(close + 2)};
-  if (parsed.group != "heads" && parsed.group != "kv_heads") return std::nullopt;
-  const std::string_view digits = name.substr(open + 1, close - open - 1);
+// A number as we write it: 0 or without a leading 0, so that heads[00] is no
+// second spelling.
+std::optional<std::size_t> parse_index(std::string_view digits) {
+  std::size_t index = 0;
   const char* const end = digits.data() + digits.size();
-  const auto result = std::from_chars(digits.data(), end, parsed.index);
-  const bool plain =
-      digits == "0" || digits.front() != '0';  // heads[00] is no second spelling
+  const auto result = std::from_chars(digits.data(), end, index);
+  const bool plain = digits == "0" || !digits.starts_with('0');
   if (result.ec != std::errc() || result.ptr != end || !plain) return std::nullopt;
+  return index;
+}
+
+// Takes `open` INDEX `close` off the front of `name`, or nothing.
+std::optional<std::size_t> take_index(std::string_view& name, std::string_view open,
+                                      std::string_view close) {
+  if (!name.starts_with(open)) return std::nullopt;
+  const std::size_t end = name.find(close, open.size());
+  if (end == name.npos) return std::nullopt;
+  const auto index = parse_index(name.substr(open.size(), end - open.size()));
+  if (index) name.remove_prefix(end + close.size());
+  return index;
+}
+
+NativeName parse(std::string_view name) {
+  NativeName parsed;
+  std::string_view rest = name;
+  parsed.layer = take_index(rest, "layers.", ".");
+  if (!parsed.layer) parsed.layer = take_index(rest, "layers[", "].");
+  parsed.prefix = name.substr(0, name.size() - rest.size());
+  for (const std::string_view group : {"heads", "kv_heads"}) {
+    const auto head = take_index(rest, std::string(group) + "[", "].");
+    if (!head) continue;
+    parsed.group = group;
+    parsed.head = *head;
+    break;
+  }
+  parsed.tensor = rest;
   return parsed;
 }
 
-bool is_known(std::string_view name) {
-  if (is_one_of(name, kWhole)) return true;
-  const auto head = parse_head_name(name);
-  return head && is_one_of(head->tensor, head->group == "heads" ? kOfHead : kOfKvHead);
-}
-
-// Names of the contract that stand for more than plain attention.
-bool is_beyond_attention(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kPrefixes = {
-      "layers.", "norm.", "norm1.", "norm2.", "q_latent_norm.", "kv_latent_norm."};
-  static const std::vector<std::string> names = {
-      "W_1",           "b_1",  "W_2",  "b_2",  "W_G",   "b_G",  "bias_k", "bias_v",
-      "relative_bias", "W_DQ", "W_UQ", "W_QR", "W_DKV", "W_UK", "W_UV",   "W_KR"};
-  return is_one_of(name, names) || std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                                               [&](auto p) { return name.starts_with(p); });
+const std::vector<std::string>& known_in(std::string_view group) {
+  return group.empty() ? native_tensor_names() : group == "heads" ? kOfHead : kOfKvHead;
 }
 
 // The nearest known name in the same place: heads[1].W_q -> heads[1].W_Q.
-std::string nearest_known(std::string_view name) {
-  const auto head = parse_head_name(name);
-  if (!head) return nearest(name, kWhole);
+std::string nearest_known(std::string_view name, const NativeName& parsed) {
+  const std::string prefix(parsed.prefix);
+  if (!parsed.layer && is_one_of(parsed.tensor, kOfStack)) return std::string(parsed.tensor);
   // Known, but not as a head's: b_O.
-  if (is_one_of(head->tensor, kWhole)) return std::string(head->tensor);
-  const std::string tensor =
-      nearest(head->tensor, head->group == "heads" ? kOfHead : kOfKvHead);
-  return tensor.empty() ? "" : std::string(name.substr(0, name.find("].") + 2)) + tensor;
+  if (is_one_of(parsed.tensor, native_tensor_names())) {
+    return prefix + std::string(parsed.tensor);
+  }
+  const std::string tensor = nearest(parsed.tensor, known_in(parsed.group));
+  if (tensor.empty()) return "";
+  return std::string(name.substr(0, name.size() - parsed.tensor.size())) + tensor;
 }
 
-// The tensors `group`[0].`name`, `group`[1].`name` …; none where no head has one.
-std::vector<const Member*> head_members(const Archive& archive, const std::string& group,
-                                        const std::string& name) {
-  std::vector<std::pair<std::size_t, const Member*>> found;
-  std::size_t last = 0;  // head of this group, whatever its tensors
-  for (const Member& member : archive.members) {
-    const auto head = parse_head_name(member.name);
-    if (!head || head->group != group) continue;
-    last = std::max(last, head->index);
-    if (head->tensor == name) found.emplace_back(head->index, &member);
+void require_known(const Archive& archive, const Member& member, const NativeName& parsed) {
+  if (is_one_of(parsed.tensor, known_in(parsed.group))) return;
+  const bool lone = !parsed.layer && parsed.group.empty();
+  if (lone && is_one_of(parsed.tensor, kOfStack)) return;
+  const std::vector<std::string>& known = native_tensor_names();
+  if (member.name.empty()) {
+    throw Error(archive.path + ": one tensor without a name, expected weights called " +
+                list_of(known));
   }
-  std::sort(found.begin(), found.end());
-  std::vector<const Member*> members;
-  for (const auto& [index, member] : found) {
-    if (index != members.size()) break;
-    members.push_back(member);
+  const std::string near = nearest_known(member.name, parsed);
+  throw Error(archive.path + ": the tensor " + printable(member.name) + " is unknown; " +
+              (near.empty() ? "known are " + list_of(known) : "did you mean " + near + "?"));
+}
+
+using ByHead = std::map<std::size_t, const Member*>;
+
+// The members of one tensor, in all forms that are there.
+struct Forms {
+  std::vector<const Member*> whole;  // two: under both spellings of its layer
+  std::map<std::string, ByHead, std::less<>> groups;
+};
+
+struct Gathered {
+  std::string prefix;
+  std::map<std::string, Forms> tensors;
+  std::map<std::string, std::size_t, std::less<>>
+      last_head;  // of a group, whatever its tensors
+};
+
+[[noreturn]] void refuse_twice(const Archive& archive, const std::string& name,
+                               const std::string& one, const std::string& other) {
+  throw Error(archive.path + ": " + name + " is there twice, as " + one + " and as " + other);
+}
+
+void add(const Archive& archive, Gathered& layer, const NativeName& name,
+         const Member& member) {
+  if (layer.prefix.empty()) layer.prefix = name.prefix;
+  Forms& forms = layer.tensors[std::string(name.tensor)];
+  if (name.group.empty()) {
+    forms.whole.push_back(&member);
+    return;
   }
-  if (!found.empty() && members.size() <= last) {
-    throw Error(archive.path + ": " + group + "[" + std::to_string(members.size()) + "]." +
-                name + " is missing");
+  const std::string group(name.group);
+  const auto [place, is_new] = forms.groups[group].emplace(name.head, &member);
+  if (!is_new) {
+    refuse_twice(archive, layer.prefix + std::string(name.tensor), place->second->name,
+                 member.name);
   }
-  return members;
+  std::size_t& last = layer.last_head[group];
+  last = std::max(last, name.head);
+}
+
+Parts parts_of(const Archive& archive, const Gathered& layer, const std::string& tensor,
+               const Forms& forms) {
+  Parts parts{layer.prefix + tensor, forms.whole, false};
+  std::vector<std::string> found;  // the forms
+  for (const Member* whole : forms.whole) found.push_back(whole->name);
+  for (const auto& [group, heads] : forms.groups) {
+    found.push_back(layer.prefix + group + "[0]." + tensor);
+    parts.per_head = true;
+    for (const auto& [head, member] : heads) {
+      if (head != parts.members.size() - forms.whole.size()) break;
+      parts.members.push_back(member);
+    }
+  }
+  if (found.size() > 1) refuse_twice(archive, parts.name, found[0], found[1]);
+  if (parts.per_head &&
+      parts.members.size() <= layer.last_head.at(forms.groups.begin()->first)) {
+    throw Error(archive.path + ": " + layer.prefix + forms.groups.begin()->first + "[" +
+                std::to_string(parts.members.size()) + "]." + tensor + " is missing");
+  }
+  return parts;
+}
+
+LayerParts finish(const Archive& archive, const Gathered& gathered) {
+  LayerParts layer{gathered.prefix, {}};
+  for (const auto* names : {&native_tensor_names(), &kOfStack}) {
+    for (const std::string& tensor : *names) {
+      const auto forms = gathered.tensors.find(tensor);
+      if (forms == gathered.tensors.end()) continue;
+      layer.tensors.emplace(tensor, parts_of(archive, gathered, tensor, forms->second));
+    }
+  }
+  return layer;
+}
+
+// Names without layers.K. are a lone layer's, or stand around a stack.
+void require_one_kind(const Archive& archive, const Gathered& without,
+                      const std::map<std::size_t, Gathered>& layers) {
+  for (const auto& [tensor, forms] : without.tensors) {
+    const std::string name = forms.whole.empty()
+                                 ? forms.groups.begin()->second.begin()->second->name
+                                 : forms.whole[0]->name;
+    if (layers.empty() && tensor.starts_with("norm.")) {
+      throw Error(archive.path + ": " + name +
+                  " is the last norm of a stack, but no tensor's name begins with layers.0.");
+    }
+    if (!layers.empty() && !is_one_of(tensor, kOfStack)) {
+      throw Error(archive.path + ": " + name + " is of a lone layer, but there are layers." +
+                  std::to_string(layers.begin()->first) +
+                  ". too; expected names of one layer, or all under layers.K.");
+    }
+  }
 }
 
 }  // namespace
 
-void require_known(const Archive& archive) {
-  for (const Member& member : archive.members) {
-    const std::string name = printable(member.name);
-    if (is_known(member.name)) continue;
-    if (member.name.empty()) {
-      throw Error(archive.path + ": one tensor without a name, expected weights called " +
-                  list_of(kWhole));
-    }
-    if (is_beyond_attention(member.name)) {
-      throw Error(archive.path + ": " + name +
-                  " is more than attention, which is all that is read: " + list_of(kWhole));
-    }
-    const std::string near = nearest_known(member.name);
-    throw Error(
-        archive.path + ": the tensor " + name + " is unknown; " +
-        (near.empty() ? "known are " + list_of(kWhole) : "did you mean " + near + "?"));
-  }
+const std::vector<std::string>& native_tensor_names() {
+  static const std::vector<std::string> names = {"W_Q",
+                                                 "W_K",
+                                                 "W_V",
+                                                 "W_O",
+                                                 "b_Q",
+                                                 "b_K",
+                                                 "b_V",
+                                                 "b_O",
+                                                 "norm1.weight",
+                                                 "norm1.bias",
+                                                 "W_1",
+                                                 "b_1",
+                                                 "W_2",
+                                                 "b_2",
+                                                 "norm2.weight",
+                                                 "norm2.bias",
+                                                 "W_G",
+                                                 "b_G",
+                                                 "bias_k",
+                                                 "bias_v",
+                                                 "relative_bias",
+                                                 "W_DQ",
+                                                 "W_UQ",
+                                                 "W_QR",
+                                                 "W_DKV",
+                                                 "W_UK",
+                                                 "W_UV",
+                                                 "W_KR",
+                                                 "q_latent_norm.weight",
+                                                 "kv_latent_norm.weight"};
+  return names;
+}
+
+const Parts* LayerParts::find(const std::string& name) const {
+  const auto place = tensors.find(name);
+  return place == tensors.end() ? nullptr : &place->second;
+}
+
+NativeParts find_native(const Archive& archive) {
   for (const auto& [name, strings] : archive.lists) {
     throw Error(archive.path + ": the list of strings " + printable(name) +
                 " is unknown among weights");
   }
-}
-
-Parts find_parts(const Archive& archive, const std::string& name) {
-  Parts parts;
-  parts.name = name;
-  std::string found;  // the form it was found in
-  const auto take = [&](const std::string& form) {
-    if (!found.empty()) {
-      throw Error(archive.path + ": " + name + " is there twice, as " + found + " and as " +
-                  form);
+  std::map<std::size_t, Gathered> layers;
+  Gathered without;
+  for (const Member& member : archive.members) {
+    const NativeName name = parse(member.name);
+    require_known(archive, member, name);
+    add(archive, name.layer ? layers[*name.layer] : without, name, member);
+  }
+  require_one_kind(archive, without, layers);
+  NativeParts native;
+  native.stack = !layers.empty();
+  if (!native.stack) {
+    native.layers.push_back(finish(archive, without));
+    return native;
+  }
+  native.around = finish(archive, without);
+  for (const auto& [index, layer] : layers) {
+    if (index != native.layers.size()) {
+      throw Error(
+          archive.path + ": layers." + std::to_string(native.layers.size()) +
+          ". is missing: layers are counted from 0 without gaps, and there is layers." +
+          std::to_string(index) + ".");
     }
-    found = form;
-  };
-  if (const Member* whole = archive.find(name)) {
-    take(name);
-    parts.members = {whole};
+    native.layers.push_back(finish(archive, layer));
   }
-  for (const std::string group : {"heads", "kv_heads"}) {
-    std::vector<const Member*> members = head_members(archive, group, name);
-    if (members.empty()) continue;
-    take(group + "[0]." + name);
-    parts.per_head = true;
-    parts.members = std::move(members);
-  }
-  return parts;
+  return native;
 }
 
 }  // namespace mha

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "files/archive.h"
@@ -9,19 +11,33 @@ namespace mha {
 
 // The members that make up one native tensor: the whole of it, or one a head.
 struct Parts {
-  std::string name;  // "W_Q"
+  std::string name;  // with its layer: "layers.2.W_Q"
   std::vector<const Member*> members;
   bool per_head = false;
-  bool empty() const { return members.empty(); }
 };
 
-// Refuses every tensor that is not one of attention's by name: with the
-// nearest known one, or as part of what is not read (whole encoder layers).
-void require_known(const Archive& archive);
+// The tensors of one layer, or of the stack around its layers.
+struct LayerParts {
+  std::string prefix;                    // as the file spells it: "layers.2.", "layers[2]."
+  std::map<std::string, Parts> tensors;  // by name without prefix
+  const Parts* find(const std::string& name) const;
+};
 
-// Finds `name` as a whole, as heads[r].NAME or, for keys and values, as
-// kv_heads[g].NAME. Empty where it is not there at all. Throws Error for a
-// head without it and for a tensor that is there in two forms.
-Parts find_parts(const Archive& archive, const std::string& name);
+struct NativeParts {
+  bool stack = false;
+  std::vector<LayerParts> layers;  // one where there is no stack
+  LayerParts around;               // of a stack: norm.weight, norm.bias, relative_bias
+};
+
+// The names a layer's tensors may have, in the order of the contract.
+const std::vector<std::string>& native_tensor_names();
+
+// Sorts members by layer, tensor and head. Names are
+//   W_Q, heads[r].W_Q, kv_heads[g].W_K     of a lone layer
+//   layers.K.W_Q, layers[K].heads[r].W_Q   of a stack, K from 0 without gaps
+// Throws Error for a name that is not known, with the nearest known one; for a
+// head without a tensor that others have; for a tensor that is there in two
+// forms; for names of a lone layer beside those of a stack.
+NativeParts find_native(const Archive& archive);
 
 }  // namespace mha

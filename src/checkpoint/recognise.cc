@@ -223,11 +223,12 @@ const std::vector<std::string> kNative = {"W_Q",  "W_K",   "W_V",  "W_O",  "W_DQ
                                           "W_QR", "W_DKV", "W_UK", "W_UV", "W_KR"};
 
 bool is_native(std::string_view name) {
-  if (name.starts_with("heads[") || name.starts_with("kv_heads[")) return true;
+  if (name.starts_with("layers[")) return true;
   const Numbered parts = take_apart(name);
   if (parts.before == "layers." && parts.after.starts_with('.')) {
     name = parts.after.substr(1);
   }
+  if (name.starts_with("heads[") || name.starts_with("kv_heads[")) return true;
   return is_one_of(name, kNative);
 }
 

@@ -2,6 +2,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "files/names.h"
@@ -9,102 +11,146 @@
 namespace mha {
 namespace {
 
-const std::vector<std::string> kSizes = {"d_model", "d_key", "d_value", "d_head", "d_v"};
-// Settings of what an encoder layer does around its attention.
-const std::vector<std::string> kAround = {"norm", "norm_type", "activation", "gated", "eps"};
-
 const std::vector<std::string>& known_settings() {
-  static const std::vector<std::string> known = [] {
-    std::vector<std::string> names = {"n_heads", "n_kv_heads", "scale",     "softcap",
-                                      "causal",  "rope",       "rope_theta"};
-    names.insert(names.end(), kSizes.begin(), kSizes.end());
-    names.insert(names.end(), kAround.begin(), kAround.end());
-    return names;
-  }();
+  static const std::vector<std::string> known = {
+      "n_heads",    "n_kv_heads",    "norm",    "norm_type",
+      "activation", "gated",         "eps",     "scale",
+      "causal",     "softcap",       "rope",    "rope_theta",
+      "window",     "norm1",         "norm2",   "relative_distance",
+      "latent_eps", "add_zero_attn", "d_model", "d_key",
+      "d_value",    "d_head",        "d_v",     "d_ff",
+      "d_rope",     "q_rank",        "kv_rank", "n_layers"};
   return known;
 }
 
-[[noreturn]] void refuse(const Archive& archive, const std::string& name,
-                         const std::string& value, const std::string& expected) {
-  throw Error(archive.path + ": " + name + " is \"" + printable(value) + "\", expected " +
-              expected);
+// "layers.3.window" taken apart; of the whole model there is no layer.
+struct SettingName {
+  std::optional<std::size_t> layer;
+  std::string prefix;  // "layers.3."
+  std::string name;
+};
+
+SettingName parse(const std::string& name) {
+  const std::string layers = "layers.";
+  SettingName parsed{std::nullopt, "", name};
+  if (!name.starts_with(layers)) return parsed;
+  const char* const end = name.data() + name.size();
+  std::size_t index = 0;
+  const auto [dot, failure] = std::from_chars(name.data() + layers.size(), end, index);
+  if (failure != std::errc() || dot == end || *dot != '.') return parsed;
+  parsed.layer = index;
+  parsed.prefix = layers + std::to_string(index) + ".";
+  parsed.name = std::string(dot + 1, end);
+  return parsed;
 }
 
-double read_number(const Archive& archive, const std::string& name, const std::string& text,
-                   const std::string& expected) {
-  double value = 0.0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  if (result.ec != std::errc() || result.ptr != end || !std::isfinite(value)) {
-    refuse(archive, name, text, expected);
+void require_known(const Archive& archive, const Said& said, const SettingName& parsed,
+                   std::size_t n_layers) {
+  if (!is_one_of(parsed.name, known_settings())) {
+    const std::string near = nearest(parsed.name, known_settings());
+    if (archive.container == "safetensors" && near.empty()) return;
+    throw Error(said.source + ": the setting " + printable(said.name) + " is unknown; " +
+                (near.empty() ? "known are " + list_of(known_settings(), 30)
+                              : "did you mean " + parsed.prefix + near + "?"));
   }
-  return value;
-}
-
-std::size_t read_count(const Archive& archive, const std::string& name,
-                       const std::string& text) {
-  const std::string expected = "a whole number";
-  const double value = read_number(archive, name, text, expected);
-  // Containers may spell 2 as "2.0"; no model has 2^32 of anything.
-  if (value < 0.0 || value > 4294967296.0 || value != std::floor(value)) {
-    refuse(archive, name, text, expected);
-  }
-  return static_cast<std::size_t>(value);
-}
-
-Causal read_causal(const Archive& archive, const std::string& text) {
-  if (text == "true" || text == "start") return Causal::start;
-  if (text == "end") return Causal::end;
-  if (text == "false" || text == "off") return Causal::off;
-  refuse(archive, "causal", text, "true, false, start, end or off");
-}
-
-// What attention would have to do and does not.
-void refuse_undone(const Archive& archive, const std::string& name, const std::string& value) {
-  const auto& all = archive.settings;
-  const auto rope = all.find("rope");
-  const bool no_rope = rope != all.end() && rope->second == "none";
-  if ((name == "rope" || name == "rope_theta") && !no_rope) {
-    throw Error(archive.path + ": " + name + " is \"" + printable(value) +
-                "\": rotary positions are not done, expected rope \"none\"");
-  }
-  if (name == "norm" && value != "post") {
-    throw Error(archive.path + ": norm is \"" + printable(value) +
-                "\": attention is done on x as it is, expected \"post\"");
+  if (parsed.layer && *parsed.layer >= n_layers) {
+    throw Error(said.source + ": " + printable(said.name) + ": " +
+                layer_not_there(*parsed.layer, n_layers));
   }
 }
 
 }  // namespace
 
-FileSettings read_settings(const Archive& archive) {
-  FileSettings settings;
-  for (const auto& [name, value] : archive.settings) {
-    refuse_undone(archive, name, value);
-    if (name == "n_heads") {
-      settings.n_heads = read_count(archive, name, value);
-    } else if (name == "n_kv_heads") {
-      settings.n_kv_heads = read_count(archive, name, value);
-    } else if (is_one_of(name, kSizes)) {
-      settings.sizes[name] = read_count(archive, name, value);
-    } else if (name == "scale") {
-      settings.scale = read_number(archive, name, value, "a positive number");
-      if (*settings.scale <= 0.0) refuse(archive, name, value, "a positive number");
-    } else if (name == "softcap") {
-      settings.softcap = read_number(archive, name, value, "a number from 0 (off)");
-      if (*settings.softcap < 0.0) refuse(archive, name, value, "a number from 0 (off)");
-    } else if (name == "causal") {
-      settings.causal = read_causal(archive, value);
-    } else if (is_one_of(name, known_settings())) {
-      settings.unused.push_back({name, printable(value), "not used by attention"});
-    } else {
-      const std::string near = nearest(name, known_settings());
-      if (archive.container == "safetensors" && near.empty()) continue;
-      throw Error(archive.path + ": the setting " + printable(name) + " is unknown; " +
-                  (near.empty() ? "known are " + list_of(known_settings(), 20)
-                                : "did you mean " + near + "?"));
-    }
+SaidSettings::SaidSettings(const ModelOptions& options, const Translated& translated,
+                           std::size_t n_layers) {
+  for (const Said& said : translated.file) {
+    require_known(translated.archive, said, parse(said.name), n_layers);
   }
-  return settings;
+  const std::vector<Said> by_option = said_by(options);
+  std::size_t voice = 0;
+  for (const auto* all :
+       {&by_option, &translated.file, &translated.config, &translated.defaults}) {
+    for (const Said& said : *all) {
+      const SettingName parsed = parse(said.name);
+      voices_[voice].emplace(parsed.prefix + parsed.name, said);
+    }
+    ++voice;
+  }
+}
+
+const Said* SaidSettings::find(Voice voice, std::size_t layer, const std::string& name) const {
+  const auto& said = voices_[static_cast<std::size_t>(voice)];
+  for (const std::string& key : {"layers." + std::to_string(layer) + "." + name, name}) {
+    const auto place = said.find(key);
+    if (place != said.end()) return &place->second;
+  }
+  return nullptr;
+}
+
+const Said* SaidSettings::find(std::size_t layer, const std::string& name) const {
+  for (const Voice voice : {Voice::option, Voice::file, Voice::config, Voice::scheme}) {
+    if (const Said* said = find(voice, layer, name)) return said;
+  }
+  return nullptr;
+}
+
+void refuse(const Said& said, const std::string& expected) {
+  throw Error(said.source + ": " + printable(said.name) + " is \"" + printable(said.value) +
+              "\", expected " + expected);
+}
+
+double read_number(const Said& said, const std::string& expected) {
+  double value = 0.0;
+  const char* const end = said.value.data() + said.value.size();
+  const auto result = std::from_chars(said.value.data(), end, value);
+  if (result.ec != std::errc() || result.ptr != end || !std::isfinite(value)) {
+    refuse(said, expected);
+  }
+  return value;
+}
+
+double read_positive(const Said& said) {
+  const std::string expected = "a positive number";
+  const double value = read_number(said, expected);
+  if (value <= 0.0) refuse(said, expected);
+  return value;
+}
+
+double read_from_zero(const Said& said, const std::string& expected) {
+  const double value = read_number(said, expected);
+  if (value < 0.0) refuse(said, expected);
+  return value;
+}
+
+std::size_t read_count(const Said& said, const std::string& expected) {
+  const double value = read_number(said, expected);
+  // Containers may spell 2 as "2.0"; no model has 2^32 of anything.
+  if (value < 0.0 || value > 4294967296.0 || value != std::floor(value)) {
+    refuse(said, expected);
+  }
+  return static_cast<std::size_t>(value);
+}
+
+bool read_flag(const Said& said) {
+  if (said.value == "true") return true;
+  if (said.value == "false") return false;
+  refuse(said, "true or false");
+}
+
+Causal read_causal(const Said& said) {
+  if (said.value == "true") return Causal::start;
+  if (said.value == "false") return Causal::off;
+  if (const auto causal = value_named<Causal>(said.value)) return *causal;
+  refuse(said, "true, false, start, end or off");
+}
+
+std::string one_of(std::span<const std::string_view> words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
 }
 
 }  // namespace mha

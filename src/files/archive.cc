@@ -14,7 +14,10 @@
 #include "files/npy.h"
 #include "files/npz.h"
 #include "files/safetensors.h"
+#include "files/sharded.h"
 #include "files/text.h"
+#include "files/torch_file.h"
+#include "files/zip.h"
 
 namespace mha {
 namespace {
@@ -41,6 +44,11 @@ const Member* Archive::find(std::string_view name) const {
 
 const Member& Archive::at(std::string_view name) const {
   if (const Member* member = find(name)) return *member;
+  for (const Skipped& other : skipped) {
+    if (other.name != name) continue;
+    throw Error(path + ": " + printable(name) + " is " + printable(other.what) +
+                ", expected a tensor; nothing in a pickle is ever run");
+  }
   std::vector<std::string> names;
   for (const Member& member : members) names.push_back(member.name);
   throw Error(path + ": has no tensor " + printable(name) + did_you_mean(name, names) +
@@ -51,13 +59,19 @@ Archive open_archive(const std::string& path) {
   std::error_code ignored;
   if (path != "-" && std::filesystem::is_directory(path, ignored))
     return open_npy_folder(path);
-  return read_archive(Bytes::open(path), source_name(path));
+  const Bytes bytes = Bytes::open(path);
+  return is_shard_index(bytes.text()) ? open_sharded(bytes, path)
+                                      : read_archive(bytes, source_name(path));
 }
 
 Archive read_archive(const Bytes& bytes, const std::string& path) {
   switch (content_of(bytes.text(), path)) {
     case Content::npy: return open_npy(bytes, path);
-    case Content::zip: return open_npz(bytes, path);
+    case Content::zip: {
+      const std::vector<ZipEntry> entries = read_zip(bytes, path);
+      return is_torch_zip(entries) ? open_torch_zip(entries, path) : open_npz(entries, path);
+    }
+    case Content::torch: return open_torch_legacy(bytes, path);
     case Content::safetensors: return open_safetensors(bytes, path);
     case Content::json: return open_json(bytes, path);
     case Content::text: break;

@@ -28,23 +28,33 @@ struct Member {
   std::function<Bytes()> fetch;  // the bytes it lies in; inflates what is deflated
 };
 
+// What stands in a file under a name and is no tensor.
+struct Skipped {
+  std::string name;
+  std::string what;  // "int", "dict", "posix.system"
+};
+
 // A file of tensors, of whatever container, opened and validated.
 struct Archive {
-  std::string path;       // begins every message; "standard input" for "-"
-  std::string container;  // "safetensors", "npz", "npy", "npy folder", "JSON", "text", "raw"
+  std::string path;  // begins every message; "standard input" for "-"
+  // "safetensors", "npz", "npy", "npy folder", "JSON", "text", "raw", "PyTorch
+  // zip", "PyTorch legacy", "sharded safetensors", "sharded PyTorch"
+  std::string container;
   std::vector<Member> members;
   std::map<std::string, std::string> settings;            // scalars and strings by name
   std::map<std::string, std::vector<std::string>> lists;  // lists of strings: "tokens"
+  std::vector<Skipped> skipped;  // of a checkpoint: "epoch", "optimizer.param_groups"
 
   const Member* find(std::string_view name) const;
-  // Throws Error that names the nearest name and lists what there is.
+  // Throws Error that says what stands there instead of a tensor, or names the
+  // nearest name and lists what there is.
   const Member& at(std::string_view name) const;
 };
 
 // Finds the container from the content, never from the name, and validates the
 // whole of it. Throws Error that says what the content looks like where it is
-// none of ours (a Git LFS pointer, HTML, a PyTorch checkpoint, …).
-// `path` may be a folder of .npy files or "-".
+// none of ours (a Git LFS pointer, HTML, a GGUF model, …). `path` may be a
+// folder of .npy files, the index of shards that lie beside it, or "-".
 Archive open_archive(const std::string& path);
 // The same for bytes at hand; `path` begins every message.
 Archive read_archive(const Bytes& bytes, const std::string& path);

@@ -60,18 +60,10 @@ void add(Archive& archive, const std::string& name, NpyHeader header,
 
 }  // namespace
 
-Archive open_npz(const Bytes& bytes, const std::string& path) {
+Archive open_npz(const std::vector<ZipEntry>& entries, const std::string& path) {
   Archive archive;
   archive.path = path;
   archive.container = "npz";
-  const std::vector<ZipEntry> entries = read_zip(bytes, path);
-  for (const ZipEntry& entry : entries) {
-    if (entry.name == "data.pkl" || entry.name.ends_with("/data.pkl")) {
-      throw Error(path +
-                  ": is a PyTorch checkpoint, which is not read; save its tensors "
-                  "by name with numpy.savez");
-    }
-  }
   if (entries.empty()) throw Error(path + ": is a zip archive with nothing in it");
   for (const ZipEntry& entry : entries) {
     if (!entry.name.ends_with(kSuffix)) {

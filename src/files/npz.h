@@ -1,9 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "files/archive.h"
-#include "files/bytes.h"
 #include "files/zip.h"
 #include "tensor/tensor.h"
 
@@ -12,8 +12,8 @@ namespace mha {
 // numpy's .npz: a zip archive of .npy members, stored or deflated, inflated
 // when they are fetched. Names lose their ".npy"; arrays of no axes become
 // settings, strings with one axis lists. Throws Error that names the member
-// that is no .npy array, and Error with advice for a PyTorch checkpoint.
-Archive open_npz(const Bytes& bytes, const std::string& path);
+// that is no .npy array.
+Archive open_npz(const std::vector<ZipEntry>& entries, const std::string& path);
 
 // Writes a tensor as the member `name`; finish() is the caller's.
 template <typename T>

@@ -8,6 +8,7 @@
 #include "support/temp_folder.h"
 
 using namespace mha;
+using namespace std::string_literals;
 
 namespace {
 
@@ -59,24 +60,50 @@ TEST_CASE("what is none of ours is called by its name") {
         "w: is a GGUF model, which is not read; convert it to safetensors");
   CHECK(open_error("\x89HDF\r\n\x1a\nmore") ==
         "w: is an HDF5 file (Keras?), which is not read; save it as .npz");
-  CHECK(open_error("\x80\x02}q\x01.") ==
-        "w: is a pickle (an old PyTorch checkpoint?), which is never run; save its tensors by "
-        "name with numpy.savez");
   CHECK(open_error(std::string("\0\x01\x02\xFFrubbish", 11)) ==
-        "w: is none of safetensors, .npz, .npy, JSON or text; it begins with bytes 00 01 02 "
+        "w: is none of safetensors, PyTorch, .npz, .npy, JSON or text; it begins with bytes "
+        "00 01 02 "
         "ff 72 "
         "75 62 62");
 }
 
-TEST_CASE("PyTorch's own checkpoints are called by their name, old and new") {
+TEST_CASE("PyTorch's own checkpoints are told from other archives and pickles") {
   const std::string folder = MHA_SOURCE_DIR "/tests/files/data/";
-  CHECK(error_of([&] {
-          open_archive(folder + "checkpoint.pt");
-        }).starts_with(folder + "checkpoint.pt: is a PyTorch checkpoint"));
-  CHECK(
-      error_of([&] {
-        open_archive(folder + "old_checkpoint.pt");
-      }).starts_with(folder + "old_checkpoint.pt: is a pickle (an old PyTorch checkpoint?)"));
+  CHECK(open_archive(folder + "checkpoint.pt").container == "PyTorch zip");
+  CHECK(open_archive(folder + "old_checkpoint.pt").container == "PyTorch legacy");
+}
+
+TEST_CASE("other models and pickles are called by their names") {
+  const auto pickled = [](const std::string& what) {
+    return "w: is a pickled " + what +
+           " that torch.save did not write; nothing in a pickle is ever run; save its arrays "
+           "by "
+           "name with numpy.savez";
+  };
+  CHECK(open_error("\x80\x02}q\x01.") == pickled("dict"));
+  CHECK(open_error("\x80\x03}X\x01\x00\x00\x00"
+                   "acnumpy.core.multiarray\n_reconstruct\n(tRs."s) ==
+        pickled("dict of numpy.core.multiarray._reconstruct"));
+  CHECK(open_error("\x80\x04](K\x01K\x02"
+                   "e.") == pickled("list of int"));
+  CHECK(open_error("\x80\x04\xFF") == pickled("thing"));
+  CHECK(open_error("(dp0\nS'a'\np1\nI1\ns.") == pickled("thing"));
+  CHECK(open_error("\x08\x07\x12\x07pytorch\x1a\x06") ==
+        "w: is an ONNX model, which is not read; save its tensors as .npz");
+  CHECK(open_error("\x81\xa6params\x82\xa4") ==
+        "w: is msgpack (Flax?), which is not read; save its arrays by name with numpy.savez");
+  CHECK(open_error("\xde\x00\x10\xa4"
+                   "bert"s) ==
+        "w: is msgpack (Flax?), which is not read; save its arrays by name with numpy.savez");
+  CHECK(open_error(std::string("\0\0\x10", 3) + "\x57\xfb\x80\x8b\x24\x75\x47\xdb") ==
+        "w: is the index of a TensorFlow checkpoint, which is not read; save its tensors as "
+        ".npz");
+  CHECK(open_error("model_checkpoint_path: \"model.ckpt-1\"\n") ==
+        "w: is the list of TensorFlow's checkpoints, which are not read; save the tensors as "
+        ".npz");
+  CHECK(open_error("a.bin" + std::string(252, '\0') +
+                   "ustar\x00"
+                   "00"s) == "w: is a tar archive; unpack it first");
 }
 
 TEST_CASE("a path is a file, a folder, or not there") {

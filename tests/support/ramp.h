@@ -65,6 +65,27 @@ AttentionWeights<T> weights() {
   return ramp;
 }
 
+// RAMP's attention in a layer: a feed-forward of x and -x, norms that only
+// normalise.
+template <typename T>
+Layer<T> layer() {
+  Layer<T> ramp;
+  ramp.attention = weights<T>();
+  for (NormWeights<T>* norm : {&ramp.norm1, &ramp.norm2}) {
+    norm->weight = tensor<T>({4}, {1, 1, 1, 1});
+    norm->bias = tensor<T>({4}, {0, 0, 0, 0});
+  }
+  FeedForwardWeights<T>& ffn = ramp.feed_forward;
+  ffn.W_1 = linear<T>(8, 4, [](double i, double j) {
+    return i == j ? 1.0 : i == j + 4 ? -1.0 : 0.0;
+  });
+  ffn.b_1 = tensor<T>({8}, {0, 0, 0, 0, 0, 0, 0, 0});
+  ffn.W_2 =
+      linear<T>(4, 8, [](double i, double j) { return j == i || j == i + 4 ? 0.5 : 0.0; });
+  ffn.b_2 = tensor<T>({4}, {0, .1, 0, -.1});
+  return ramp;
+}
+
 // The three tokens, [3, 4].
 inline const std::vector<double> kX = {-1, -.5, 0, .5, 1, -1, -.5, 0, .5, 1, -1, -.5};
 

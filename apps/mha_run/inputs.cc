@@ -37,6 +37,14 @@ Mask<T> read_masks(const RunOptions& options, const MaskAxes& axes) {
   return mask;
 }
 
+// What stands behind the keys in the maps has no token; its columns are called
+// after what they are.
+void label_extra_columns(std::vector<std::string>& labels, const AttentionSizes& sizes) {
+  if (labels.empty()) return;
+  if (sizes.bias_key) labels.emplace_back("bias_k");
+  if (sizes.zero_key) labels.emplace_back("zero");
+}
+
 // Labels from the option name the queries, and the keys where these are the
 // same tokens; a file's own name its own tokens, where their number fits.
 template <typename T>
@@ -51,12 +59,60 @@ void label(RunInputs<T>& inputs, const std::vector<std::string>& option) {
   inputs.key_labels = option.empty() || inputs.key ? keys.labels : option;
   if (inputs.query_labels.size() != inputs.run.axes.n_queries) inputs.query_labels.clear();
   if (inputs.key_labels.size() != inputs.run.axes.n_keys) inputs.key_labels.clear();
+  label_extra_columns(inputs.key_labels, inputs.run.layers.front().sizes.attention);
 }
 
 template <typename T>
 std::string describe(const std::string& role, const Sequences<T>& sequences) {
   return role + sequences.where + ", " + sequences.form + " " +
          to_string(sequences.values.shape()) + "\n";
+}
+
+// Cross-attention is attention's alone: a layer adds what it read to its one input.
+void refuse_cross_attention(const std::string& option, const OpenedModel& model) {
+  const LayerSettings& settings = model.layers.front().settings;
+  const bool alone = model.layers.size() == 1 && settings.part == Part::attention;
+  if (alone && settings.norm == NormPlacement::post) return;
+  throw Error(option + ": other sources are for attention alone, " +
+              model.translated.archive.path +
+              (alone ? " has attention that normalises its one input (norm is pre)"
+                     : " runs whole encoder layers; --part attention stops before"));
+}
+
+template <typename T>
+TracedRun run_of(const OpenedModel& model, const Encoder<T>& encoder,
+                 const AttentionInputs<T>& tensors, const InputNames& names) {
+  TracedRun run;
+  for (const Layer<T>& layer : encoder.layers) {
+    run.layers.push_back({layer.index, layer.sizes(), layer.settings});
+  }
+  run.axes = check_inputs(run.layers.front().sizes.attention, tensors, names);
+  run.batched = tensors.x.rank() == 3;
+  run.last_norm = model.final_norm;
+  return run;
+}
+
+std::string counted(std::size_t count, const char* one, const char* more) {
+  return std::to_string(count) + " " + (count == 1 ? one : more);
+}
+
+// "2 layers, post-norm, gelu, d_ff 3072, "; nothing for attention alone.
+std::string describe_layers(const TracedRun& run, const OpenedModel& model) {
+  const TracedLayer& first = run.layers.front();
+  std::string text;
+  if (model.translated.stack) {
+    text += run.layers.size() == 1 ? "layer " + std::to_string(first.index)
+                                   : "layers " + std::to_string(first.index) + " to " +
+                                         std::to_string(run.layers.back().index);
+    text += ", ";
+  }
+  if (first.settings.part == Part::attention && run.layers.size() == 1) {
+    return text + (first.settings.norm == NormPlacement::pre ? "pre-norm attention, " : "");
+  }
+  text += std::string(first.settings.norm == NormPlacement::pre ? "pre" : "post") + "-norm, " +
+          std::string(name_of_value(first.settings.activation)) + ", d_ff " +
+          std::to_string(first.sizes.d_ff) + ", ";
+  return text;
 }
 
 template <typename T>
@@ -80,15 +136,16 @@ RunInputs<T> read_inputs(const RunOptions& options) {
   RunInputs<T> inputs;
   inputs.archive = options.raw.empty() ? open_archive(options.weights)
                                        : open_raw(options.weights, options.raw);
-  inputs.model = load_attention<T>(inputs.archive, options.model);
-  ablate(inputs.model.weights, options.ablate);
+  inputs.model = open_model(inputs.archive, options.model);
+  if (!options.key.empty()) refuse_cross_attention("--key", inputs.model);
+  if (!options.value.empty()) refuse_cross_attention("--value", inputs.model);
+  inputs.encoder = read_model<T>(inputs.model, options.model);
+  for (Layer<T>& layer : inputs.encoder.layers) ablate(layer.attention, options.ablate);
   const bool any_value = options.model.allow_nonfinite;
   inputs.x = read_sequences<T>(options.input, any_value);
   if (!options.key.empty()) inputs.key = read_sequences<T>(options.key, any_value);
   if (!options.value.empty()) inputs.value = read_sequences<T>(options.value, any_value);
-  const AttentionSizes& sizes = inputs.model.weights.sizes;
-  inputs.run = {sizes, check_inputs(sizes, inputs.tensors(), names_of(inputs)),
-                inputs.x.values.rank() == 3};
+  inputs.run = run_of(inputs.model, inputs.encoder, inputs.tensors(), names_of(inputs));
   inputs.mask = read_masks<T>(options, inputs.run.axes);
   label(inputs, options.labels);
   return inputs;
@@ -96,13 +153,14 @@ RunInputs<T> read_inputs(const RunOptions& options) {
 
 template <typename T>
 std::string describe(const RunInputs<T>& inputs) {
-  const AttentionSizes& sizes = inputs.model.weights.sizes;
+  const AttentionSizes& sizes = inputs.run.layers.front().sizes.attention;
+  const std::string& scheme = inputs.model.translated.scheme;
   std::string text = "weights  " + inputs.archive.path + ", " + inputs.archive.container +
-                     ", " + std::to_string(sizes.n_heads) +
-                     (sizes.n_heads == 1 ? " head" : " heads");
+                     (scheme == "native" ? "" : ", " + scheme) + ", " +
+                     describe_layers(inputs.run, inputs.model) +
+                     counted(sizes.n_heads, "head", "heads");
   if (sizes.n_kv_heads != sizes.n_heads) {
-    text += " on " + std::to_string(sizes.n_kv_heads) +
-            (sizes.n_kv_heads == 1 ? " key/value head" : " key/value heads");
+    text += " on " + counted(sizes.n_kv_heads, "key/value head", "key/value heads");
   }
   text += ", d_model " + std::to_string(sizes.d_model) + ", d_head " +
           std::to_string(sizes.d_head);

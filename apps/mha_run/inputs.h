@@ -6,7 +6,7 @@
 
 #include "checkpoint/load.h"
 #include "input/sequences.h"
-#include "layer/attention.h"
+#include "layer/encoder.h"
 #include "mha_run/options.h"
 #include "results/trace.h"
 
@@ -16,10 +16,11 @@ namespace mha {
 template <typename T>
 struct RunInputs {
   Archive archive;  // of the weights
-  LoadedAttention<T> model;
+  OpenedModel model;
+  Encoder<T> encoder;
   Sequences<T> x;
   std::optional<Sequences<T>> key, value;  // where they are others than x and key
-  TracedRun run;                           // sizes and axes
+  TracedRun run;                           // layers and axes
   Mask<T> mask;
   std::vector<std::string> query_labels, key_labels;  // empty: none
 

@@ -50,11 +50,11 @@ RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
     : options_(options),
       inputs_(inputs),
       y_path_(options.output),
-      select_(inputs.run.sizes.n_heads, options.map_heads, options.average_heads) {
+      sinks_(inputs.run.layers.size()),
+      select_(inputs.run.axes.n_heads, options.map_heads, options.average_heads) {
   const Shape& y_shape = inputs.x.values.shape();
   const std::size_t n_maps = select_.count();
-  maps_shape_ =
-      inputs.run.with_batch({n_maps, inputs.run.axes.n_queries, inputs.run.axes.n_keys});
+  maps_shape_ = inputs.run.maps_shape(n_maps);
 
   if (options.reports()) {
     if (!options.format) {
@@ -80,7 +80,11 @@ RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
   }
   expect_values();
   if (maps_excerpt_ || maps_kept_ || maps_stream_ || maps_check_) {
-    sinks_.add(Step::maps, select_);
+    for (std::size_t place = 0; place < inputs.run.layers.size(); ++place) {
+      from_layers_.push_back(
+          std::make_unique<FromLayer<T>>(select_, place, inputs.run.axes.batch));
+      sinks_.at(place).add(Step::maps, *from_layers_.back());
+    }
   }
 }
 
@@ -108,7 +112,7 @@ void RunOutputs<T>::expect_values() {
   if (!options_.expect.empty()) {
     y_check_ = std::make_unique<Compare<T>>(
         "y", open_expected<T>(options_.expect, "y", y_shape), 1, options_.tolerance);
-    sinks_.add(Step::attention_output, *y_check_);
+    sinks_.at(inputs_.run.layers.size()).add(Step::y, *y_check_);
   }
   if (!options_.expect_maps.empty()) {
     maps_check_ = std::make_unique<Compare<T>>(
@@ -157,13 +161,19 @@ std::string RunOutputs<T>::report(const Tensor<T>& y) const {
     text += rows.matrix_text(item, inputs_.query_labels, {});
   }
   text += "\nmaps " + to_string(maps_shape_) + ": a row a query, a column a key\n";
-  for (std::size_t item = 0; item < batch; ++item) {
-    for (std::size_t place = 0; place < n_maps; ++place) {
-      const std::size_t head = options_.map_heads.empty() ? place : options_.map_heads[place];
-      text += options_.average_heads ? "mean over heads" : "head " + std::to_string(head);
-      text += of_item(item) + "\n";
-      text += maps_excerpt_->matrix_text(item * n_maps + place, inputs_.query_labels,
-                                         inputs_.key_labels);
+  std::size_t matrix = 0;
+  for (const TracedLayer& layer : inputs_.run.layers) {
+    const std::string of_layer =
+        inputs_.run.layers.size() > 1 ? "layer " + std::to_string(layer.index) + ", " : "";
+    for (std::size_t item = 0; item < batch; ++item) {
+      for (std::size_t place = 0; place < n_maps; ++place, ++matrix) {
+        const std::size_t head =
+            options_.map_heads.empty() ? place : options_.map_heads[place];
+        text += of_layer +
+                (options_.average_heads ? "mean over heads" : "head " + std::to_string(head));
+        text += of_item(item) + "\n";
+        text += maps_excerpt_->matrix_text(matrix, inputs_.query_labels, inputs_.key_labels);
+      }
     }
   }
   return text;

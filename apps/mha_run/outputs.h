@@ -22,7 +22,7 @@ class RunOutputs {
   RunOutputs(const RunOptions& options, const RunInputs<T>& inputs);
   RunOutputs(const RunOutputs&) = delete;
 
-  Observer<T>& observer() { return sinks_; }
+  StackObserver<T>& observers() { return sinks_; }
 
   // Writes the files, all of them or none, and prints the report or the
   // comparison. Returns the exit status: 0, or 1 where a comparison failed.
@@ -39,8 +39,9 @@ class RunOutputs {
   const RunInputs<T>& inputs_;
   std::string y_path_;  // "-" too where a bare --format asks for y on stdout
   Shape maps_shape_;
-  Sinks<T> sinks_;
+  StackSinks<T> sinks_;
   SelectHeads<T> select_;
+  std::vector<std::unique_ptr<FromLayer<T>>> from_layers_;  // into select_
   std::unique_ptr<WholeFile> y_file_;
   std::unique_ptr<WholeFile> maps_file_;
   std::unique_ptr<NpyStream<T>> maps_stream_;  // into maps_file_, or …

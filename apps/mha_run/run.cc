@@ -1,8 +1,9 @@
 #include "mha_run/run.h"
 
+#include "files/names.h"
 #include "files/whole_file.h"
 #include "kernels/gemm.h"
-#include "layer/attention.h"
+#include "layer/encoder.h"
 #include "mha_run/inputs.h"
 #include "mha_run/outputs.h"
 #include "results/plan.h"
@@ -13,8 +14,14 @@ namespace {
 template <typename T>
 void log_settings(const RunInputs<T>& inputs) {
   log_detail("weights " + inputs.archive.path + ": " + inputs.archive.container);
+  const Translated& translated = inputs.model.translated;
+  log_detail("scheme = " + translated.scheme);
+  for (const std::string& line : translated.evidence) log_detail("  " + line);
   for (const SettingInForce& setting : inputs.model.in_force) {
     log_detail(setting.name + " = " + setting.value + " (" + setting.source + ")");
+  }
+  if (!translated.unused.empty()) {
+    log_detail("left aside: " + list_of(translated.unused, 100));
   }
   log_detail(std::string("precision = ") + (sizeof(T) == sizeof(double) ? "f64" : "f32"));
   log_detail(std::string("BLAS kernel = ") + blas_kernel());
@@ -37,20 +44,13 @@ int run_in(const RunOptions& options) {
   const RunInputs<T> inputs = read_inputs<T>(options);
   log_settings(inputs);
   if (options.dry_run) {
-    const auto& [sizes, axes, batched] = inputs.run;
-    print_beside(options, describe(plan_of(sizes, axes, sizeof(T)), sizes, axes, sizeof(T)));
+    print_beside(options, describe_plan(inputs.run, sizeof(T)));
     return 0;
   }
   RunOutputs<T> outputs(options, inputs);
   AttentionFindings findings;
-  if (outputs.observer().wants(Step::x)) {
-    const Tensor<T>& x = inputs.tensors().x;
-    for (std::size_t item = 0; item < x.matrix_count(); ++item) {
-      outputs.observer().rows(Step::x, {item, 0, 0}, x.matrix(item));
-    }
-  }
-  const Tensor<T> y = attention(inputs.model.weights, inputs.model.settings, inputs.mask,
-                                inputs.tensors(), outputs.observer(), findings);
+  const Tensor<T> y =
+      encode(inputs.encoder, inputs.mask, inputs.tensors(), outputs.observers(), findings);
   warn(findings);
   return outputs.finish(y);
 }

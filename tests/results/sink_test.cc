@@ -52,6 +52,30 @@ TEST_CASE("steps go to those who asked for them and to nobody else") {
   CHECK(same(second.tensor(), concat));
 }
 
+TEST_CASE("layers of a stack make one tensor with a layer axis in front") {
+  const Tensor<float> both = counted<float>({2, 3, 2, 4, 5});
+  Collect<float> whole(both.shape(), 2, "maps");
+  for (const std::size_t layer : {0, 1}) {
+    Tensor<float> one({3, 2, 4, 5});
+    std::copy_n(both.data() + layer * one.size(), one.size(), one.data());
+    FromLayer<float> part(whole, layer, 3);
+    feed(part, one, 2, 3);
+  }
+  CHECK(same(whole.tensor(), both));
+}
+
+TEST_CASE("each layer has its own sinks, and the stack has") {
+  StackSinks<float> sinks(2);
+  Collect<float> q(Shape{1, 2, 3}, 1, "q");
+  sinks.at(1).add(Step::q, q);
+  Collect<float> y(Shape{2, 3}, 1, "y");
+  sinks.at(2).add(Step::y, y);
+  CHECK_FALSE(sinks.layer(0).wants(Step::q));
+  CHECK(sinks.layer(1).wants(Step::q));
+  CHECK_FALSE(sinks.layer(1).wants(Step::y));
+  CHECK(sinks.stack().wants(Step::y));
+}
+
 TEST_CASE("heads are chosen in the order named") {
   const Tensor<float> maps = counted<float>({2, 3, 4, 2});
   SelectHeads<float> select(3, {2, 0}, false);

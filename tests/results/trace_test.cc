@@ -38,14 +38,18 @@ void run_over(const Tensor<T>& x, Observer<T>& observer, double shift_of_b_Q = 0
   encode<T>(encoder, {}, {x, x, x}, observers, findings);
 }
 
+TracedRun alone(const AttentionSizes& sizes, const MaskAxes& axes, bool batched) {
+  return {{{0, {sizes}, {.part = Part::attention}}}, axes, batched};
+}
+
 // The trace of RAMP, written and opened again.
 template <typename T>
 Archive ramp_trace(const std::string& path, const std::vector<std::string>& only,
                    const Tensor<T>& x, const TracedRun& run) {
   TraceFile<T> trace(path, only, run);
-  Sinks<T> sinks;
+  StackSinks<T> sinks(1);
   trace.watch(sinks);
-  run_over(x, sinks);
+  run_over(x, sinks.at(0));
   trace.write();
   trace.file().commit();
   return open_archive(path);
@@ -67,43 +71,17 @@ std::string write_zeros(const TempFolder& folder,
 
 }  // namespace
 
-TEST_CASE("steps of a run have the batch axis of x") {
-  const TracedRun item{kGrouped, {1, 6, 3, 4}, false};
-  const TracedRun batch{kGrouped, {2, 6, 3, 4}, true};
-  CHECK(item.shape_of(Step::scores) == Shape{6, 3, 4});
-  CHECK(batch.shape_of(Step::scores) == Shape{2, 6, 3, 4});
-  CHECK(batch.shape_of(Step::k) == Shape{2, 2, 4, 5});
-  CHECK(batch.shape_of(Step::concat) == Shape{2, 3, 42});
-  CHECK(batch.heads_of(Step::k) == 2);
-  CHECK(batch.heads_of(Step::maps) == 6);
-  CHECK(batch.heads_of(Step::concat) == 1);
-}
-
-TEST_CASE("steps are named in any order and computed in one") {
-  CHECK(steps_named({"maps", "q", "scores", "q"}, "--trace-only") ==
-        std::vector<Step>{Step::q, Step::scores, Step::maps});
-  CHECK(steps_named({}, "--trace-only").size() == kAllSteps.size());
-}
-
-TEST_CASE("an unknown step is refused with the nearest") {
-  CHECK(error_of([] {
-          steps_named({"q", "socres"}, "--trace-only");
-        }) ==
-        "--trace-only: 'socres' is no step, did you mean scores? (the steps are x, q, k, v, "
-        "scores, maps, head_outputs, concat, contributions, attention_output)");
-}
-
 TEMPLATE_TEST_CASE("a trace holds every step in order of computation", "", float, double) {
   const TempFolder folder;
   const Tensor<TestType> x = ramp::x<TestType>();
-  const TracedRun run{kRamp, {1, 2, 3, 3}, false};
+  const TracedRun run = alone(kRamp, {1, 2, 3, 3}, false);
   const Archive trace = ramp_trace(folder / "trace.npz", {}, x, run);
 
   REQUIRE(trace.members.size() == kAllSteps.size());
   for (const Step step : kAllSteps) {
     const Member& member = trace.members[static_cast<std::size_t>(step)];
     CHECK(member.name == name_of(step));
-    CHECK(member.shape == run.shape_of(step));
+    CHECK(member.shape == run.shape_of({0, step}));
     CHECK(member.dtype == (sizeof(TestType) == 4 ? DType::f32 : DType::f64));
   }
 }
@@ -111,7 +89,8 @@ TEMPLATE_TEST_CASE("a trace holds every step in order of computation", "", float
 TEST_CASE("a trace holds the values of the run") {
   const TempFolder folder;
   const Tensor<float> x = ramp::x<float>();
-  const Archive trace = ramp_trace(folder / "trace.npz", {}, x, {kRamp, {1, 2, 3, 3}, false});
+  const Archive trace =
+      ramp_trace(folder / "trace.npz", {}, x, alone(kRamp, {1, 2, 3, 3}, false));
   CHECK(same(read_tensor<float>(trace, trace.at("x")), x));
   // RAMP's scaled scores, head 0, row 0, are known to six decimals.
   const Tensor<float> scores = read_tensor<float>(trace, trace.at("scores"));
@@ -122,7 +101,7 @@ TEST_CASE("a trace holds the values of the run") {
 TEST_CASE("a trace of some steps holds them alone, with a batch axis where x has one") {
   const TempFolder folder;
   Tensor<float> x = counted<float>({2, 3, 4});
-  const TracedRun run{kRamp, {2, 2, 3, 3}, true};
+  const TracedRun run = alone(kRamp, {2, 2, 3, 3}, true);
   const Archive trace = ramp_trace(folder / "trace.npz", {"maps", "x"}, x, run);
   REQUIRE(trace.members.size() == 2);
   CHECK(same(read_tensor<float>(trace, trace.at("x")), x));
@@ -131,7 +110,7 @@ TEST_CASE("a trace of some steps holds them alone, with a batch axis where x has
 
 TEST_CASE("a trace that does not fit in memory says so before it is computed") {
   const TempFolder folder;
-  const TracedRun run{kRamp, {1, 2, 4000000, 4000000}, false};
+  const TracedRun run = alone(kRamp, {1, 2, 4000000, 4000000}, false);
   const auto open = [&] { TraceFile<float>(folder / "trace.npz", {"q", "scores"}, run); };
   CHECK(fails_with(Fault::system, open));
   CHECK(error_of(open).find(folder / "trace.npz" +
@@ -143,13 +122,13 @@ TEST_CASE("a trace that does not fit in memory says so before it is computed") {
 TEST_CASE("a run agrees with its own trace") {
   const TempFolder folder;
   const Tensor<float> x = ramp::x<float>();
-  const TracedRun run{kRamp, {1, 2, 3, 3}, false};
+  const TracedRun run = alone(kRamp, {1, 2, 3, 3}, false);
   const Archive trace = ramp_trace(folder / "trace.npz", {}, x, run);
 
   ExpectedTrace<float> expected(trace, run, {0.0, 0.0});
-  Sinks<float> sinks;
+  StackSinks<float> sinks(1);
   expected.watch(sinks);
-  run_over(x, sinks);
+  run_over(x, sinks.at(0));
   const std::vector<Verdict> verdicts = expected.verdicts();
   REQUIRE(verdicts.size() == kAllSteps.size());
   for (const Verdict& verdict : verdicts) {
@@ -161,13 +140,13 @@ TEST_CASE("a run agrees with its own trace") {
 TEST_CASE("a changed weight is found in the first step that it touches") {
   const TempFolder folder;
   const Tensor<float> x = ramp::x<float>();
-  const TracedRun run{kRamp, {1, 2, 3, 3}, false};
+  const TracedRun run = alone(kRamp, {1, 2, 3, 3}, false);
   const Archive trace = ramp_trace(folder / "trace.npz", {"maps", "k", "q", "x"}, x, run);
 
   ExpectedTrace<float> expected(trace, run, {});
-  Sinks<float> sinks;
+  StackSinks<float> sinks(1);
   expected.watch(sinks);
-  run_over(x, sinks, 0.5);
+  run_over(x, sinks.at(0), 0.5);
   const std::vector<Verdict> verdicts = expected.verdicts();
   CHECK(describe_first(verdicts) == "the first step that differs is q; before it agree x\n");
   CHECK(verdicts[2].equal());        // k
@@ -176,7 +155,7 @@ TEST_CASE("a changed weight is found in the first step that it touches") {
 
 TEST_CASE("expected steps are held against the run before it starts") {
   const TempFolder folder;
-  const TracedRun run{kRamp, {1, 2, 3, 3}, false};
+  const TracedRun run = alone(kRamp, {1, 2, 3, 3}, false);
   const auto open = [&](const std::vector<std::pair<std::string, Shape>>& steps) {
     return error_of(
         [&] { ExpectedTrace<float>(open_archive(write_zeros(folder, steps)), run, {}); });
@@ -201,6 +180,6 @@ TEST_CASE("an expected trace has its steps by name") {
   const std::string path =
       folder.write("q.npy", npy_header(DType::f32, {2, 3, 2}) + std::string(48, '\0'));
   CHECK(error_of([&] {
-          ExpectedTrace<float>(open_archive(path), {kRamp, {1, 2, 3, 3}, false}, {});
+          ExpectedTrace<float>(open_archive(path), alone(kRamp, {1, 2, 3, 3}, false), {});
         }) == path + ": holds one array without a name, expected steps by name");
 }

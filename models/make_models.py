@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes models/article.json, data/article-x.npy, models/two-heads.json and
-data/two-heads-x.json. Needs PyTorch (Debian: python3-torch) and numpy.
+"""Makes models/article.json, data/article-x.npy, models/two-heads.json,
+data/two-heads-x.json, models/tiny-bert/ and data/tiny-bert-x.json. Needs PyTorch (Debian: python3-torch) and numpy.
 
     /usr/bin/python3 models/make_models.py
 """
@@ -105,6 +105,72 @@ def two_heads():
     }
 
 
+TINY_BERT = {
+    "model_type": "bert",
+    "hidden_size": 16,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "intermediate_size": 32,
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+    "vocab_size": 6,
+}
+
+
+def tiny_bert():
+    """A state_dict in the names of Hugging Face's BertModel. Random; queries and
+    keys are drawn wide, so that the maps are not flat."""
+    d_model, d_ff = TINY_BERT["hidden_size"], TINY_BERT["intermediate_size"]
+    generator = torch.Generator().manual_seed(1)
+    state = {}
+
+    def linear(name, d_in, d_out, spread):
+        state[name + ".weight"] = torch.randn(d_out, d_in, generator=generator) * spread
+        state[name + ".bias"] = torch.randn(d_out, generator=generator) * 0.1
+
+    def norm(name):
+        state[name + ".weight"] = 1 + torch.randn(d_model, generator=generator) * 0.1
+        state[name + ".bias"] = torch.randn(d_model, generator=generator) * 0.1
+
+    state["embeddings.word_embeddings.weight"] = torch.randn(
+        TINY_BERT["vocab_size"], d_model, generator=generator)
+    for n in range(TINY_BERT["num_hidden_layers"]):
+        layer = f"encoder.layer.{n}."
+        linear(layer + "attention.self.query", d_model, d_model, 0.5)
+        linear(layer + "attention.self.key", d_model, d_model, 0.5)
+        linear(layer + "attention.self.value", d_model, d_model, 0.25)
+        linear(layer + "attention.output.dense", d_model, d_model, 0.25)
+        norm(layer + "attention.output.LayerNorm")
+        linear(layer + "intermediate.dense", d_model, d_ff, 0.25)
+        linear(layer + "output.dense", d_ff, d_model, 0.25)
+        norm(layer + "output.LayerNorm")
+    linear("pooler.dense", d_model, d_model, 0.25)
+    return state, torch.randn(5, d_model, generator=generator)
+
+
+def torch_encoder(state):
+    """The same layers as PyTorch's own module has them, to check y against."""
+    layers = []
+    for n in range(TINY_BERT["num_hidden_layers"]):
+        part = {name.removeprefix(f"encoder.layer.{n}."): tensor
+                for name, tensor in state.items() if name.startswith(f"encoder.layer.{n}.")}
+        layer = torch.nn.TransformerEncoderLayer(
+            TINY_BERT["hidden_size"], TINY_BERT["num_attention_heads"],
+            TINY_BERT["intermediate_size"], dropout=0.0, activation="gelu",
+            layer_norm_eps=TINY_BERT["layer_norm_eps"], batch_first=True)
+        names = {"self_attn.out_proj": "attention.output.dense", "linear1": "intermediate.dense",
+                 "linear2": "output.dense", "norm1": "attention.output.LayerNorm",
+                 "norm2": "output.LayerNorm"}
+        loaded = {f"{ours}.{kind}": part[f"{theirs}.{kind}"]
+                  for ours, theirs in names.items() for kind in ("weight", "bias")}
+        for kind in ("weight", "bias"):
+            loaded["self_attn.in_proj_" + kind] = torch.cat(
+                [part[f"attention.self.{which}.{kind}"] for which in ("query", "key", "value")])
+        layer.load_state_dict(loaded)
+        layers.append(layer)
+    return torch.nn.Sequential(*layers)
+
+
 def main():
     module, x = article()
     save_model(TOP / "models/article.json", native(module))
@@ -116,6 +182,17 @@ def main():
         '{\n  "tokens": ["it", "cat", "was", "tired"],\n  "x": [\n    '
         + ",\n    ".join(text(row) for row in numpy.eye(4, dtype=numpy.float32))
         + "\n  ]\n}\n")
+
+    state, x = tiny_bert()
+    folder = TOP / "models/tiny-bert"
+    folder.mkdir(exist_ok=True)
+    torch.save(state, folder / "pytorch_model.bin")
+    (folder / "config.json").write_text(json.dumps(TINY_BERT, indent=2) + "\n")
+    (TOP / "data/tiny-bert-x.json").write_text(
+        '{\n  "tokens": ["[CLS]", "the", "cat", "slept", "[SEP]"],\n  "x": [\n    '
+        + ",\n    ".join(text(row) for row in x.numpy()) + "\n  ]\n}\n")
+    with torch.no_grad():  # in training mode: PyTorch's fast path is another computation
+        print(torch_encoder(state)(x[None])[0])
 
 
 if __name__ == "__main__":

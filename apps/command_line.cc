@@ -18,7 +18,19 @@ class HelpFormatter : public CLI::Formatter {
     if (const auto at = name.find(shown); at != std::string::npos) {
       name.replace(at, shown.size(), "[=end|off]");
     }
+    // … and --bias,!--no-bias as --bias,--no-bias{false}
+    const std::string negated = "{false}";
+    if (const auto at = name.find(negated); at != std::string::npos) {
+      name.erase(at, negated.size());
+    }
     return name;
+  }
+  // Our type names say how many values there are: no "x 2".
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    const std::string times = " x " + std::to_string(option->get_expected_max());
+    if (text.ends_with(times)) text.resize(text.size() - times.size());
+    return text;
   }
 };
 

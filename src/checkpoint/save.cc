@@ -141,28 +141,6 @@ std::vector<std::pair<std::string, const Tensor<T>*>> tensors_of(const Layer<T>&
   return tensors;
 }
 
-// A tensor that is read when it is fetched.
-Member unread(const OpenedModel& model, const FoundTensor& found, bool allow_nonfinite) {
-  Member member;
-  const bool wide = std::ranges::any_of(found.pieces, [](const Member& piece) {
-    return size_of(piece.dtype) > size_of(DType::f32) || piece.dtype == DType::u32 ||
-           piece.dtype == DType::i32;
-  });
-  member.dtype = wide ? DType::f64 : DType::f32;
-  member.dtype_name = std::string(name_of(member.dtype));
-  member.shape = found.shape;
-  member.fetch = [&model, &found, wide, allow_nonfinite] {
-    const auto bytes = [](auto tensor) {
-      const auto owner = std::make_shared<const decltype(tensor)>(std::move(tensor));
-      return Bytes::share(owner, std::as_bytes(owner->values()));
-    };
-    const Archive& archive = model.translated.archive;
-    return wide ? bytes(read_found<double>(archive, found, allow_nonfinite))
-                : bytes(read_found<float>(archive, found, allow_nonfinite));
-  };
-  return member;
-}
-
 std::string prefix_of(std::size_t layer, bool stack) {
   return stack ? "layers." + std::to_string(layer) + "." : "";
 }
@@ -179,6 +157,12 @@ Archive native_archive(const Encoder<T>& encoder) {
     const bool has_norm = !layer.norm1.weight.empty() || !encoder.norm.weight.empty();
     settings.push_back(settings_of(layer.settings, layer.sizes(), has_norm,
                                    !layer.attention.relative_bias.empty()));
+    // A whole layer without a norm has to say so.
+    for (const auto& [norm, weights] :
+         {std::pair("norm1", &layer.norm1), {"norm2", &layer.norm2}}) {
+      if (layer.sizes().d_ff == 0 || !weights->weight.empty()) continue;
+      settings.back()[norm] = "none";
+    }
     for (const auto& [name, tensor] : tensors_of(layer)) {
       Member member = with_heads(borrowed(*tensor), name, layer.attention.sizes);
       member.name = prefix + name;
@@ -197,32 +181,5 @@ Archive native_archive(const Encoder<T>& encoder) {
 
 template Archive native_archive(const Encoder<float>&);
 template Archive native_archive(const Encoder<double>&);
-
-Archive native_archive(const OpenedModel& model, const ModelOptions& options) {
-  Archive archive;
-  archive.path = model.translated.archive.path;
-  std::vector<Settings> settings;
-  const bool stack = model.layers.size() > 1 || model.final_norm;
-  for (const OpenedLayer& layer : model.layers) {
-    const std::string prefix = prefix_of(settings.size(), stack);
-    settings.push_back(settings_of(layer.settings, layer.sizes,
-                                   layer.tensors.contains("norm1.weight") || model.final_norm,
-                                   layer.tensors.contains("relative_bias")));
-    for (const auto& [name, found] : layer.tensors) {
-      Member member = with_heads(unread(model, found, options.allow_nonfinite), name,
-                                 layer.sizes.attention);
-      member.name = prefix + name;
-      archive.members.push_back(std::move(member));
-    }
-  }
-  if (model.final_norm) {
-    for (const auto& [name, found] : model.tensors) {
-      archive.members.push_back(unread(model, found, options.allow_nonfinite));
-      archive.members.back().name = name;
-    }
-  }
-  archive.settings = join(settings, stack);
-  return archive;
-}
 
 }  // namespace mha

@@ -225,9 +225,11 @@ class Translator {
         if (rule.native.ends_with(".weight")) add_ones(layer, rule.native);
         continue;
       }
-      const bool needed = rule.need == Need::always || rule.need == Need::from_first ||
-                          (rule.need == Need::together && groups.contains(rule.group)) ||
-                          (rule.need == Need::after_first && layer.index != 0);
+      if (rule.need == Need::after_first && layer.index == 0) {
+        if (rule.native.ends_with(".weight")) say_none(layer, rule.native);
+        continue;
+      }
+      const bool needed = rule.need != Need::together || groups.contains(rule.group);
       const std::string name = spelt(holder, rule.names[0]);
       if (needed && !is_one_of(name, missing)) missing.push_back(name);
     }
@@ -235,6 +237,12 @@ class Translator {
       fail(list_of(missing) + (missing.size() == 1 ? " is" : " are") + " missing (scheme " +
            scheme_.name + ")" + folded_hint(missing));
     }
+  }
+
+  // A norm that this layer of the family never has.
+  void say_none(const LayerNames& layer, const std::string& weight) {
+    result_.defaults.push_back({native_name(layer, weight.substr(0, weight.find('.'))), "none",
+                                "scheme " + scheme_.name});
   }
 
   // The row says how matrices lie; shapes that only the other way would fit are

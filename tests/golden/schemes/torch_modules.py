@@ -114,6 +114,7 @@ def multihead_bias_kv():
     tensors = fill(module, draw)
     safetensors("multihead_bias_kv", tensors)
     config("multihead_bias_kv", n_heads=H, add_zero_attn=True)
+    config("multihead_bias_kv", "without_zero.json", n_heads=H)
     cross_inputs("multihead_bias_kv", draw, module)
 
     module.add_zero_attn = False

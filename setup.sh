@@ -85,6 +85,8 @@ demo() {
   show $run --weights models/article.json --input data/article-x.npy
   show $run --weights models/two-heads.json --input data/two-heads-x.json
   show $run -w models/article.json -i data/article-x.npy --causal
+  # A BERT checkpoint of PyTorch's, its second layer.
+  show $run -w models/tiny-bert/pytorch_model.bin -i data/tiny-bert-x.json --layer 1
   # Every step in float, then compared with the same steps in double.
   show $run -w models/article.json -i data/article-x.npy --trace build/steps.npz
   show $run -w models/article.json -i data/article-x.npy --precision f64 \

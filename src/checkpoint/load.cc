@@ -222,21 +222,4 @@ Encoder<T> read_model(const OpenedModel& model, const ModelOptions& options) {
 template Encoder<float> read_model(const OpenedModel&, const ModelOptions&);
 template Encoder<double> read_model(const OpenedModel&, const ModelOptions&);
 
-template <typename T>
-LoadedAttention<T> load_attention(const Archive& archive, const ModelOptions& options) {
-  const OpenedModel model = open_model(archive, options);
-  const OpenedLayer& opened = model.layers[0];
-  if (model.n_layers > 1 || opened.settings.part == Part::layer) {
-    fail(archive, "more than attention, which is all that is read");
-  }
-  if (opened.settings.norm == NormPlacement::pre) {
-    fail(archive, "norm is pre, but attention is done on x as it is");
-  }
-  Encoder<T> encoder = read_model<T>(model, options);
-  return {std::move(encoder.layers[0].attention), opened.settings.attention, model.in_force};
-}
-
-template LoadedAttention<float> load_attention(const Archive&, const ModelOptions&);
-template LoadedAttention<double> load_attention(const Archive&, const ModelOptions&);
-
 }  // namespace mha

@@ -46,16 +46,4 @@ OpenedModel open_model(const Archive& archive, const ModelOptions& options);
 template <typename T>
 Encoder<T> read_model(const OpenedModel& model, const ModelOptions& options);
 
-template <typename T>
-struct LoadedAttention {
-  AttentionWeights<T> weights;
-  AttentionSettings settings;
-  std::vector<SettingInForce> in_force;
-};
-
-// The attention of a lone layer that is post-norm: what open_model() and
-// read_model() give, without the layer around it.
-template <typename T>
-LoadedAttention<T> load_attention(const Archive& archive, const ModelOptions& options);
-
 }  // namespace mha

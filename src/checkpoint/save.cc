@@ -18,10 +18,17 @@ namespace {
 
 using Settings = std::map<std::string, std::string>;
 
+// Parts that a layer may do without.
+struct Parts {
+  bool norm1 = false;
+  bool norm2 = false;
+  bool last_norm = false;  // of the stack
+  bool relative_bias = false;
+};
+
 // Everything a layer computes by, as far as it has the parts for it. The scale
 // may be left to its default, which hangs on d_head alone.
-Settings settings_of(const LayerSettings& layer, const LayerSizes& sizes, bool has_norm,
-                     bool has_relative_bias) {
+Settings settings_of(const LayerSettings& layer, const LayerSizes& sizes, const Parts& has) {
   const AttentionSettings& attention = layer.attention;
   Settings settings;
   const auto name_value = [&](const std::string& name, auto value) {
@@ -37,7 +44,7 @@ Settings settings_of(const LayerSettings& layer, const LayerSizes& sizes, bool h
     settings["rope_theta"] = format_number(attention.rope_theta);
   }
   if (attention.window) settings["window"] = std::to_string(*attention.window);
-  if (has_relative_bias) {
+  if (has.relative_bias) {
     settings["relative_distance"] = std::to_string(attention.relative_distance);
   }
   if (sizes.attention.kv_rank != 0) {
@@ -48,7 +55,10 @@ Settings settings_of(const LayerSettings& layer, const LayerSizes& sizes, bool h
     name_value("activation", layer.activation);
     settings["gated"] = sizes.gated ? "true" : "false";
   }
-  if (sizes.d_ff != 0 || has_norm) {
+  // A whole layer without a norm has to say so.
+  if (sizes.d_ff != 0 && !has.norm1) settings["norm1"] = "none";
+  if (sizes.d_ff != 0 && !has.norm2) settings["norm2"] = "none";
+  if (sizes.d_ff != 0 || has.norm1 || has.last_norm) {
     name_value("norm", layer.norm);
     name_value("norm_type", layer.norm_type);
     settings["eps"] = format_number(layer.eps);
@@ -141,6 +151,28 @@ std::vector<std::pair<std::string, const Tensor<T>*>> tensors_of(const Layer<T>&
   return tensors;
 }
 
+// A tensor that is read when it is fetched.
+Member unread(const OpenedModel& model, const FoundTensor& found, bool allow_nonfinite) {
+  Member member;
+  const bool wide = std::ranges::any_of(found.pieces, [](const Member& piece) {
+    return size_of(piece.dtype) > size_of(DType::f32) || piece.dtype == DType::u32 ||
+           piece.dtype == DType::i32;
+  });
+  member.dtype = wide ? DType::f64 : DType::f32;
+  member.dtype_name = std::string(name_of(member.dtype));
+  member.shape = found.shape;
+  member.fetch = [&model, &found, wide, allow_nonfinite] {
+    const auto bytes = [](auto tensor) {
+      const auto owner = std::make_shared<const decltype(tensor)>(std::move(tensor));
+      return Bytes::share(owner, std::as_bytes(owner->values()));
+    };
+    const Archive& archive = model.translated.archive;
+    return wide ? bytes(read_found<double>(archive, found, allow_nonfinite))
+                : bytes(read_found<float>(archive, found, allow_nonfinite));
+  };
+  return member;
+}
+
 std::string prefix_of(std::size_t layer, bool stack) {
   return stack ? "layers." + std::to_string(layer) + "." : "";
 }
@@ -154,15 +186,9 @@ Archive native_archive(const Encoder<T>& encoder) {
   const bool stack = encoder.layers.size() > 1 || !encoder.norm.weight.empty();
   for (const Layer<T>& layer : encoder.layers) {
     const std::string prefix = prefix_of(settings.size(), stack);
-    const bool has_norm = !layer.norm1.weight.empty() || !encoder.norm.weight.empty();
-    settings.push_back(settings_of(layer.settings, layer.sizes(), has_norm,
-                                   !layer.attention.relative_bias.empty()));
-    // A whole layer without a norm has to say so.
-    for (const auto& [norm, weights] :
-         {std::pair("norm1", &layer.norm1), {"norm2", &layer.norm2}}) {
-      if (layer.sizes().d_ff == 0 || !weights->weight.empty()) continue;
-      settings.back()[norm] = "none";
-    }
+    const Parts has{!layer.norm1.weight.empty(), !layer.norm2.weight.empty(),
+                    !encoder.norm.weight.empty(), !layer.attention.relative_bias.empty()};
+    settings.push_back(settings_of(layer.settings, layer.sizes(), has));
     for (const auto& [name, tensor] : tensors_of(layer)) {
       Member member = with_heads(borrowed(*tensor), name, layer.attention.sizes);
       member.name = prefix + name;
@@ -181,5 +207,33 @@ Archive native_archive(const Encoder<T>& encoder) {
 
 template Archive native_archive(const Encoder<float>&);
 template Archive native_archive(const Encoder<double>&);
+
+Archive native_archive(const OpenedModel& model, const ModelOptions& options) {
+  Archive archive;
+  archive.path = model.translated.archive.path;
+  std::vector<Settings> settings;
+  const bool stack = model.layers.size() > 1 || model.final_norm;
+  for (const OpenedLayer& layer : model.layers) {
+    const std::string prefix = prefix_of(settings.size(), stack);
+    const Parts has{layer.tensors.contains("norm1.weight"),
+                    layer.tensors.contains("norm2.weight"), model.final_norm,
+                    layer.tensors.contains("relative_bias")};
+    settings.push_back(settings_of(layer.settings, layer.sizes, has));
+    for (const auto& [name, found] : layer.tensors) {
+      Member member = with_heads(unread(model, found, options.allow_nonfinite), name,
+                                 layer.sizes.attention);
+      member.name = prefix + name;
+      archive.members.push_back(std::move(member));
+    }
+  }
+  if (model.final_norm) {
+    for (const auto& [name, found] : model.tensors) {
+      archive.members.push_back(unread(model, found, options.allow_nonfinite));
+      archive.members.back().name = name;
+    }
+  }
+  archive.settings = join(settings, stack);
+  return archive;
+}
 
 }  // namespace mha

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint/load.h"
 #include "files/archive.h"
 #include "layer/weights.h"
 
@@ -13,5 +14,10 @@ namespace mha {
 // REQUIRES latent attention that is not absorbed.
 template <typename T>
 Archive native_archive(const Encoder<T>& encoder);
+
+// The same of an opened model, whose tensors are read one by one as they are
+// fetched, in f64 where the file holds wider numbers than f32. Fetching throws
+// what read_model() throws.
+Archive native_archive(const OpenedModel& model, const ModelOptions& options);
 
 }  // namespace mha

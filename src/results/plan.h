@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "layer/attention.h"
+#include "results/traced_run.h"
 
 namespace mha {
 
@@ -14,16 +14,17 @@ struct PlannedStep {
   std::string shapes;  // "[4, 8] x [8, 8] -> [4, 8]", with the batch axis where it is not 1
   double flops = 0.0;  // multiply and add count as two
   double bytes = 0.0;  // of what the step makes; scores and maps: of the whole matrices
+  bool operator==(const PlannedStep&) const = default;
 };
 
-// Steps of attention for one run, in order.
-std::vector<PlannedStep> plan_of(const AttentionSizes& sizes, const MaskAxes& axes,
+// Steps of one layer of a run, in order.
+std::vector<PlannedStep> plan_of(const TracedLayer& layer, const MaskAxes& axes,
                                  std::size_t element_size);
 
-// A table with totals, the memory that the run holds at a time (a block of
-// score rows, never the whole matrices), and the line that the cost of the n²
-// part is 4 n_queries n_keys n_heads d_head: n² d_model, whatever n_heads.
-std::string describe(const std::vector<PlannedStep>& plan, const AttentionSizes& sizes,
-                     const MaskAxes& axes, std::size_t element_size);
+// A table of a layer (of a stack: one for each kind of layer) with totals, the
+// memory that the run holds at a time (a block of score rows, never the whole
+// matrices), and the line that the cost of the n² part is 4 n_queries n_keys
+// n_heads d_head: n² d_model, whatever n_heads.
+std::string describe_plan(const TracedRun& run, std::size_t element_size);
 
 }  // namespace mha

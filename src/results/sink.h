@@ -40,6 +40,37 @@ class Sinks final : public Observer<T> {
   std::map<Step, std::vector<Sink<T>*>> sinks_;
 };
 
+// The sinks of every layer that runs, and of the stack as a whole.
+template <typename T>
+class StackSinks final : public StackObserver<T> {
+ public:
+  explicit StackSinks(std::size_t n_layers) : sinks_(n_layers + 1) {}
+  // Of the layer at this place among those that run; their number: the stack's.
+  Sinks<T>& at(std::size_t place) { return sinks_.at(place); }
+  Observer<T>& layer(std::size_t place) override { return at(place); }
+  Observer<T>& stack() override { return sinks_.back(); }
+
+ private:
+  std::vector<Sinks<T>> sinks_;
+};
+
+// Hands on one layer of several, so that they make one tensor with a layer axis
+// in front: item i of the layer at `place` is item place * batch + i there.
+template <typename T>
+class FromLayer final : public Sink<T> {
+ public:
+  // `to` is borrowed and must outlive it.
+  FromLayer(Sink<T>& to, std::size_t place, std::size_t batch)
+      : to_(to), first_item_(place * batch) {}
+  void rows(const Place& place, ConstMatrixView<T> block) override {
+    to_.rows({first_item_ + place.item, place.head, place.first_row}, block);
+  }
+
+ private:
+  Sink<T>& to_;
+  std::size_t first_item_;
+};
+
 // Keeps the whole tensor in memory.
 template <typename T>
 class Collect final : public Sink<T> {

@@ -6,30 +6,11 @@
 
 #include "files/archive.h"
 #include "files/whole_file.h"
-#include "layer/mask.h"
-#include "layer/observer.h"
 #include "results/compare.h"
 #include "results/sink.h"
+#include "results/traced_run.h"
 
 namespace mha {
-
-// The run that a trace is of.
-struct TracedRun {
-  AttentionSizes sizes;
-  MaskAxes axes;
-  bool batched = false;  // x had a batch axis
-
-  // The shape of something made for one item, behind a batch axis where x had one.
-  Shape with_batch(Shape item_shape) const;
-  // Shape of a step as a trace holds it.
-  Shape shape_of(Step step) const;
-  // Matrices of a step to a batch item.
-  std::size_t heads_of(Step step) const;
-};
-
-// The steps of these names, in order of computation; of no names, all. Throws
-// Error that begins with `where` and names the nearest step and all of them.
-std::vector<Step> steps_named(const std::vector<std::string>& names, const std::string& where);
 
 // Keeps steps of a run in memory and writes them as one .npz: a member a step,
 // in order of computation.
@@ -43,14 +24,15 @@ class TraceFile {
   TraceFile(const std::string& path, const std::vector<std::string>& only,
             const TracedRun& run);
   // Asks for the steps. This object must outlive the run, and not move.
-  void watch(Sinks<T>& sinks);
+  void watch(StackSinks<T>& sinks);
   // REQUIRES: the run is over.
   void write();
   WholeFile& file() { return file_; }
 
  private:
   struct Kept {
-    Step step;
+    RunStep step;
+    std::string name;
     Collect<T> values;
   };
   static std::vector<Kept> keep(const std::string& path, const std::vector<std::string>& only,
@@ -69,13 +51,13 @@ class ExpectedTrace {
   // the run's, Error(Fault::system) where the values do not fit in memory.
   ExpectedTrace(const Archive& archive, const TracedRun& run, const Tolerance& tolerance);
   // Asks for the steps. This object must outlive the run, and not move.
-  void watch(Sinks<T>& sinks);
+  void watch(StackSinks<T>& sinks);
   // In order of computation. REQUIRES: the run is over.
   std::vector<Verdict> verdicts() const;
 
  private:
   struct Checked {
-    Step step;
+    RunStep step;
     Compare<T> values;
   };
   std::vector<Checked> checked_;

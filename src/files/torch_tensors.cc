@@ -15,7 +15,8 @@ using Kind = PickleValue::Kind;
 using Index = std::uint32_t;
 
 constexpr std::size_t kMaxDepth = 64;
-constexpr std::size_t kMostNameBytes = std::size_t{64} << 20;
+constexpr std::size_t kLongestName = 4096;
+constexpr std::size_t kMostNameBytes = std::size_t{16} << 20;
 
 bool gives_a_dict(std::string_view function) {
   return function == "collections.OrderedDict" || function == "collections.defaultdict";
@@ -136,7 +137,8 @@ class Walk {
   // Whatever is not shared took a byte of the pickle at least.
   void require_room(const std::string& name) {
     name_bytes_ += name.size();
-    if (++names_ > pickle_.end - pickle_.begin || name_bytes_ > kMostNameBytes) {
+    if (++names_ > pickle_.end - pickle_.begin || name.size() > kLongestName ||
+        name_bytes_ > kMostNameBytes) {
       throw Error(path_ + ": names more than a checkpoint does (dicts shared by dicts?)");
     }
   }

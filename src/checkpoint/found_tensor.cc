@@ -14,12 +14,20 @@ void require_finite_piece(const Archive& file, const Member& piece, const Tensor
   const bool finite = std::all_of(values.values().begin(), values.values().end(),
                                   [](T value) { return std::isfinite(value); });
   if (finite) return;
-  const Member* whole = file.find(piece.origin.empty() ? piece.name : piece.origin);
+  const Member* whole = whole_of(file, piece);
   if (whole != nullptr) require_finite(read_tensor<T>(file, *whole), where(file, *whole));
   require_finite(values, where(file, piece));
 }
 
 }  // namespace
+
+const Member* whole_of(const Archive& file, const Member& piece) {
+  const std::string& name = piece.origin.empty() ? piece.name : piece.origin;
+  for (const Member& member : file.members) {
+    if (member.name == name || member.origin == name) return &member;
+  }
+  return nullptr;
+}
 
 template <typename T>
 Tensor<T> read_found(const Archive& file, const FoundTensor& found, bool allow_nonfinite) {

@@ -21,6 +21,9 @@ struct FoundTensor {
 // By native name: "W_Q", "norm1.weight".
 using FoundTensors = std::map<std::string, FoundTensor>;
 
+// The tensor of `file` that a piece is a view of, or null.
+const Member* whole_of(const Archive& file, const Member& piece);
+
 // Reads the pieces into place. Throws Error for elements that are not finite,
 // unless allowed, that names the tensor and the index as `file` does, which the
 // pieces are views of.

@@ -30,7 +30,7 @@ void settle(const ShapeCheck& check, HeadCount& count, const Projection& project
 void require_said(const ShapeCheck& check, const HeadCount& count,
                   const Projection& projection) {
   if (count.said) return;
-  check.fail(found_shape(*projection.parts->members[0]) +
+  check.fail(check.found_shape(*projection.parts->members[0]) +
              ", heads side by side, and nothing says how many: give --n-heads");
 }
 

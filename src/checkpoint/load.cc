@@ -146,23 +146,23 @@ OpenedModel open_model(const Archive& archive, const ModelOptions& options) {
   const SaidSettings said(options, model.translated, model.n_layers);
   require_layer_count(said, options, native.stack, model.n_layers);
 
-  std::vector<FoundLayer> layers = find_layers(names, native, said);
-  model.tensors = find_around(names, native.around, layers[0]);
+  std::vector<FoundLayer> layers = find_layers(archive, native, said);
+  model.tensors = find_around(archive, native.around, layers[0]);
   share_relative_bias(layers, model.tensors);
   const LayerRange range = chosen_layers(archive, options, model.n_layers);
   layers.erase(layers.begin() + static_cast<std::ptrdiff_t>(range.last) + 1, layers.end());
   layers.erase(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(range.first));
 
-  const std::vector<Part> parts = parts_of(names, options, layers);
+  const std::vector<Part> parts = parts_of(archive, options, layers);
   std::vector<std::vector<SettingInForce>> in_force(layers.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     FoundLayer& layer = layers[i];
-    LayerSettings settings = resolve(names, said, layer, parts[i], in_force[i]);
+    LayerSettings settings = resolve(archive, said, layer, parts[i], in_force[i]);
     settings.attention.allow_nonfinite = options.allow_nonfinite;
     model.layers.push_back({layer.index, layer.sizes, settings, layer.tensors});
     if (layer.sizes.attention.zero_key != layers[0].sizes.attention.zero_key) {
-      fail(names, "add_zero_attn is not the same for " + layers[0].prefix + " and " +
-                      layer.prefix + "; the maps of all layers have one shape");
+      fail(archive, "add_zero_attn is not the same for " + layers[0].prefix + " and " +
+                        layer.prefix + "; the maps of all layers have one shape");
     }
   }
   model.in_force = merge(layers, in_force);

@@ -14,15 +14,16 @@ Member beside_each_other(Member member) { return permute(std::move(member), {1, 
 
 }  // namespace
 
-std::string found_shape(const Member& member) {
-  return (member.origin.empty() ? printable(member.name)
-                                : printable(member.origin) + " (as " + member.name + ")") +
-         " is " + to_string(member.shape);
+std::string ShapeCheck::found_shape(const Member& member) const {
+  const std::string shape = " is " + to_string(member.shape);
+  if (member.origin.empty()) return printable(member.name) + shape;
+  const Member* whole = whole_of(file_, member);
+  const bool other = whole != nullptr && whole->shape != member.shape;
+  return printable(member.origin) + (other ? " " + to_string(whole->shape) : "") + " (as " +
+         printable(member.name) + ")" + shape;
 }
 
-void ShapeCheck::fail(const std::string& what) const {
-  throw Error(archive_.path + ": " + what);
-}
+void ShapeCheck::fail(const std::string& what) const { throw Error(file_.path + ": " + what); }
 
 std::string ShapeCheck::name_in_file(const std::string& name) const {
   const Parts& parts = *layer_.find(name);

@@ -21,22 +21,21 @@ struct Projection {
   std::size_t cols = 0;
 };
 
-// "W_Q is [2, 4, 3]", with the file's name first where that is another.
-std::string found_shape(const Member& member);
-
 // Holds the tensors of one layer against sizes and collects those that fit.
 // Whatever does not fit throws Error that names tensor, found and expected
 // shape and `why` it is expected: "d_model 4 from W_Q".
 class ShapeCheck {
  public:
-  ShapeCheck(const Archive& archive, const LayerParts& layer)
-      : archive_(archive), layer_(layer) {}
+  // `file` as it was opened, of whose tensors the layer's are views.
+  ShapeCheck(const Archive& file, const LayerParts& layer) : file_(file), layer_(layer) {}
 
   bool has(const std::string& name) const { return layer_.find(name) != nullptr; }
   // "layers.2.W_Q"
   std::string full_name(const std::string& name) const { return layer_.prefix + name; }
   // What the file calls a tensor that is there.
   std::string name_in_file(const std::string& name) const;
+  // "W_Q is [2, 4, 3]", or "q.weight [12, 4] (as W_Q) is [4, 12]".
+  std::string found_shape(const Member& member) const;
   // "d_model 4 from W_Q"
   std::string from(const char* size, std::size_t value, const std::string& name) const;
   // "W_2 is missing, expected WHAT"
@@ -65,7 +64,7 @@ class ShapeCheck {
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
-  const Archive& archive_;
+  const Archive& file_;
   const LayerParts& layer_;
   FoundTensors taken_;
 };

@@ -59,18 +59,23 @@ void add_said(Inspection& inspection, const Translated& translated) {
   }
 }
 
-void add_model(Inspection& inspection, const Archive& archive, const ModelOptions& options) {
-  const Translated translated = translate(
-      archive, {options.prefix, options.config, options.n_heads, options.n_kv_heads});
+void add_translated(Inspection& inspection, const Translated& translated) {
   inspection.scheme = translated.scheme;
   inspection.evidence = translated.evidence;
   add_roles(inspection, translated.archive);
+}
+
+void add_model(Inspection& inspection, const Archive& archive, const ModelOptions& options) {
   try {
     const OpenedModel model = open_model(archive, options);
+    add_translated(inspection, model.translated);
     inspection.settings = model.in_force;
     inspection.n_layers = model.n_layers;
     inspection.final_norm = model.final_norm;
   } catch (const Error&) {
+    const Translated translated = translate(
+        archive, {options.prefix, options.config, options.n_heads, options.n_kv_heads});
+    add_translated(inspection, translated);
     add_said(inspection, translated);
     throw;
   }

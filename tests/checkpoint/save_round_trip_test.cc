@@ -159,8 +159,9 @@ Encoder<double> roll(unsigned seed) {
       layer.settings.norm_type = type;
       layer.settings.activation = dice.one_of<Activation>();
       if (dice.toss()) layer.settings.eps = 1e-12;
-      layer.norm1 = roll_norm(dice, d_model, type);
-      layer.norm2 = roll_norm(dice, d_model, type);
+      // A layer may do without a norm, as ModernBERT's first does.
+      if (dice.count(0, 3) != 0) layer.norm1 = roll_norm(dice, d_model, type);
+      if (dice.count(0, 7) != 0) layer.norm2 = roll_norm(dice, d_model, type);
       layer.feed_forward.W_1 = dice.tensor({d_model, d_ff});
       layer.feed_forward.b_1 = dice.maybe(biases, {d_ff});
       layer.feed_forward.W_G = dice.maybe(gated, {d_model, d_ff});

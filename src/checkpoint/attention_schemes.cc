@@ -35,13 +35,15 @@ Scheme multihead_module(const std::string& name, const std::string& title, bool 
   return row;
 }
 
-Scheme undone(std::string name, std::string title, const std::string& fused,
-              const std::string& norm, const std::string& ffn, std::string why) {
+Scheme undone(std::string name, std::string title, std::vector<std::string> model_types,
+              const std::string& fused, const std::string& norm, const std::string& ffn,
+              std::string why) {
   return {.name = std::move(name),
           .title = std::move(title),
           .tensors = {{"W_Q", {fused}, Form::out_in},
                       {"norm1.weight", {norm}},
                       {"W_1", {ffn}, Form::out_in}},
+          .model_types = std::move(model_types),
           .undone = std::move(why)};
 }
 
@@ -79,7 +81,7 @@ std::vector<Scheme> attention_schemes() {
       {.name = "Wqkv",
        .title = "attention with q, k and v in Wqkv",
        .tensors = join({fused_linear("Wqkv", bias_group("bias of q, k and v")),
-                        linear("O", {"out_proj"}, bias_group("bias of o"))})},
+                        linear("O", {"out_proj", "Wo"}, bias_group("bias of o"))})},
   };
 }
 
@@ -89,12 +91,17 @@ std::vector<Scheme> undone_schemes() {
   const std::string norm = "input_layernorm.weight";
   const std::string ffn = "mlp.dense_h_to_4h.weight";
   return {
-      undone("gpt-neox", "GPT-NeoX", "attention.query_key_value.weight", norm, ffn, per_head),
-      undone("bloom-falcon", "BLOOM, Falcon", "self_attention.query_key_value.weight", norm,
+      undone("gpt-neox", "GPT-NeoX", {"gpt_neox"}, "attention.query_key_value.weight", norm,
              ffn, per_head),
-      undone("fairseq", "fairseq's encoder before 0.9", "self_attn.in_proj_weight",
+      undone("bloom-falcon", "BLOOM, Falcon", {"bloom", "falcon"},
+             "self_attention.query_key_value.weight", norm, ffn, per_head),
+      undone("fairseq", "fairseq's encoder before 0.9", {}, "self_attn.in_proj_weight",
              "self_attn_layer_norm.weight", "fc1.weight",
              "fairseq's packed layers are not done: save them in Hugging Face's names"),
+      undone("gemma", "Gemma (Hugging Face)",
+             {"gemma", "gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma3n_text"},
+             "self_attn.q_proj.weight", "input_layernorm.weight", "mlp.up_proj.weight",
+             "norms of 1 + weight are not done"),
   };
 }
 

@@ -78,6 +78,7 @@ Scheme modernbert() {
                   .full_theta = "160000",
                   .window_theta_key = "local_rope_theta",
                   .window_theta = "10000"},
+      .by_config = true,
   };
 }
 
@@ -101,11 +102,17 @@ Scheme nomic_bert() {
       .keys = {{"rotary_emb_fraction",
                 "rope",
                 {{"1", ""}, {"1.0", ""}, {"0", "none"}, {"0.0", "none"}},
-                "partial rotary positions"},
+                "partial rotary positions are not done"},
                {"rotary_emb_interleaved", "rope", {{"true", "pairs"}, {"false", "halves"}}},
                {"rotary_emb_base", "rope_theta"},
-               {"rotary_scaling_factor", "", {{"null", ""}}, "rotary scaling"},
-               {"rotary_emb_scale_base", "", {{"null", ""}}, "xPos scaling"}},
+               {"rotary_scaling_factor",
+                "",
+                {{"null", ""}},
+                "scaled rotary positions are not done"},
+               {"rotary_emb_scale_base",
+                "",
+                {{"null", ""}},
+                "scaled rotary positions are not done"}},
       .by_config = true,
   };
 }

@@ -57,7 +57,7 @@ class Reader {
   }
   [[noreturn]] void refuse_undone(const std::string& key, const ConfigEntry& entry,
                                   const std::string& what) const {
-    throw Error(source(key) + " is " + shown(entry) + ": " + what + " is not done");
+    throw Error(source(key) + " is " + shown(entry) + ": " + what);
   }
 
   std::optional<std::size_t> count(const std::string& key) const {
@@ -91,6 +91,11 @@ class Reader {
     const ConfigEntry* entry = find(key.key);
     if (entry == nullptr) return std::nullopt;
     if (!key.values.empty()) return translated(key, *entry);
+    // Words: as those of the setting's own name.
+    for (const ConfigKey& common : common_keys()) {
+      if (common.key != key.native || common.values.empty()) continue;
+      return translated({key.key, key.native, common.values, key.undone}, *entry);
+    }
     if (is_one_of(key.native, kCounts)) return std::to_string(*count(key.key));
     if (is_one_of(key.native, kPositive)) return number(key.key, true);
     if (is_one_of(key.native, kFromZero)) return number(key.key, false);
@@ -111,18 +116,19 @@ class Reader {
         const std::string whole = at->first.substr(section_.size());
         if (name == "rope_type" || name == "type") {
           if (entry.value != "default")
-            refuse_undone(whole, entry, "scaling rotary positions");
+            refuse_undone(whole, entry, "scaled rotary positions are not done");
           typed = true;
         } else if (name == "partial_rotary_factor") {
           if (number_of(entry.value) != 1.0) {
-            refuse_undone(whole, entry, "turning a part of a head");
+            refuse_undone(whole, entry, "partial rotary positions are not done");
           }
         } else if (name != "rope_theta") {
           other = &entry;
         }
       }
       if (other != nullptr && !typed) {
-        refuse_undone(other->key.substr(section_.size()), *other, "scaling rotary positions");
+        refuse_undone(other->key.substr(section_.size()), *other,
+                      "scaled rotary positions are not done");
       }
       const ConfigEntry* whole = find(key);
       if (whole != nullptr && whole->kind != Kind::object) {

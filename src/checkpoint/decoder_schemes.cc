@@ -128,8 +128,11 @@ Scheme transformer_lens() {
                {"positional_embedding_type",
                 "",
                 {{"standard", ""}},
-                "another way to place positions than beside the layers"},
-               {"parallel_attn_mlp", "", {{"false", ""}}, "a parallel block"}},
+                "positions within the layers are not done for these names"},
+               {"parallel_attn_mlp",
+                "",
+                {{"false", ""}},
+                "attention and feed-forward in parallel are not done"}},
       .aside = {"attn.mask", "attn.IGNORE"},
       .unit_norm = {"normalization_type", "LNPre"},
   };

@@ -60,9 +60,13 @@ std::span<const NameIndex::Entry> NameIndex::under(std::string_view prefix) cons
   return {first, last};
 }
 
-std::string NameIndex::spelt(std::string name) const {
-  if (slashes_) std::replace(name.begin(), name.end(), '.', '/');
-  return zeros_ ? name + std::string(kZero) : name;
+std::string NameIndex::spelt(const std::string& name) const {
+  return spelt_prefix(name) + std::string(zeros_ ? kZero : "");
+}
+
+std::string NameIndex::spelt_prefix(std::string prefix) const {
+  if (slashes_) std::replace(prefix.begin(), prefix.end(), '.', '/');
+  return prefix;
 }
 
 bool has_components(std::string_view name, std::string_view part) {

@@ -27,10 +27,9 @@ class NameIndex {
   std::span<const Entry> under(std::string_view prefix) const;
   std::span<const Entry> all() const { return entries_; }
 
-  // Whether the file writes slashes, and ":0".
-  bool slashes() const { return slashes_; }
-  // A name of the table as this file would spell it.
-  std::string spelt(std::string name) const;
+  // A name of the table, or what one begins with, as this file would spell it.
+  std::string spelt(const std::string& name) const;
+  std::string spelt_prefix(std::string prefix) const;
 
  private:
   std::vector<Entry> entries_;  // sorted

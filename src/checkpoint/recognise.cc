@@ -59,7 +59,8 @@ class Choice {
       fail("names like those of " + names_of(draft_.rows) +
            " stand beside others that none of them has, and no other scheme knows them");
     }
-    if (!by_model_type()) {
+    const bool named = by_model_type();
+    if (!named) {
       keep_best();
       keep_marked();
       // What shares its names is told by a config alone.
@@ -69,6 +70,10 @@ class Choice {
     }
     require_alike();
     const Scheme* row = rows_[0];
+    if (!row->undone.empty() && named) {
+      throw Error(config_->path + ": model_type is \"" +
+                  printable(model_type_of(*config_, *row)) + "\": " + row->undone);
+    }
     if (!row->undone.empty()) {
       fail("the names are those of " + row->title + ": " + row->undone);
     }
@@ -83,7 +88,7 @@ class Choice {
   [[noreturn]] void fail(const std::string& what) const {
     const std::string& before = draft_.tower.before;
     throw Error(archive_.path + ": " +
-                (before.empty() ? "" : printable(names_.spelt(before)) + ": ") + what);
+                (before.empty() ? "" : printable(names_.spelt_prefix(before)) + ": ") + what);
   }
 
   static std::string first_name(const Scheme& row, const LayerNames& layer) {
@@ -209,9 +214,9 @@ std::string list_of_towers(const NameIndex& names, const Config* config,
   std::vector<std::string> lines;
   for (Draft& draft : drafts) {
     const std::size_t count = draft.tower.layers.size();
-    const std::string before = draft.tower.before.empty() ? "(no prefix)"
-                               : names.slashes()          ? names.spelt(draft.tower.before)
-                                                          : draft.tower.before;
+    const std::string before = draft.tower.before.empty()
+                                   ? "(no prefix)"
+                                   : printable(names.spelt_prefix(draft.tower.before));
     lines.push_back(before + " (" + std::to_string(count) +
                     (count == 1 ? " layer" : " layers") + " of " +
                     Choice(archive, names, config, draft).likely() + ")");
@@ -232,6 +237,8 @@ bool is_native(std::string_view name) {
   return is_one_of(name, kNative);
 }
 
+constexpr std::size_t kMostTried = 1000;
+
 // The row that knows most of the names beside each other, though not its first:
 // what is missing there.
 std::optional<std::string> what_is_missing(const NameIndex& names) {
@@ -241,11 +248,14 @@ std::optional<std::string> what_is_missing(const NameIndex& names) {
       for (const Scheme* row : rows) ++counts[{stem, row}];
     });
   }
+  std::size_t most = 2;
+  for (const auto& [place, count] : counts) most = std::max(most, count);
   std::string best_text;
   std::ptrdiff_t best = 0;
+  std::size_t tried = 0;
   for (const auto& [place, count] : counts) {
     const auto& [stem, row] = place;
-    if (count < 2) continue;
+    if (count < most || ++tried > kMostTried) continue;
     std::vector<std::string> missing;
     for (const TensorRule& rule : row->tensors) {
       const auto there = [&](const std::string& name) {
@@ -299,8 +309,9 @@ std::optional<Tower> recognise(const Archive& archive, const NameIndex& names,
     return std::nullopt;
   }
   const std::string asked = with_dots(prefix);
-  std::vector<Draft> drafts = draft_towers(names, asked, false);
-  if (drafts.empty() && !asked.empty()) drafts = draft_towers(names, asked, true);
+  std::vector<Draft> drafts = draft_towers(archive.path, names, asked, false);
+  if (drafts.empty() && !asked.empty())
+    drafts = draft_towers(archive.path, names, asked, true);
   if (drafts.empty()) {
     if (asked.empty()) {
       const auto is_near = [](const Member& member) {
@@ -312,7 +323,7 @@ std::optional<Tower> recognise(const Archive& archive, const NameIndex& names,
       }
       refuse_unknown(archive, names);
     }
-    std::vector<Draft> all = draft_towers(names, "", false);
+    std::vector<Draft> all = draft_towers(archive.path, names, "", false);
     if (all.empty()) refuse_unknown(archive, names);
     throw Error(archive.path + ": no layers under the prefix " + printable(prefix) +
                 "; there are " + list_of_towers(names, config, archive, all));

@@ -109,6 +109,13 @@ Scheme attention_of(const Scheme& scheme) {
       if (name.starts_with(scheme.attention)) name.erase(0, scheme.attention.size());
     }
   };
+  // A norm that stands among its names (BERT's) is none of its own.
+  for (const TensorRule& rule : scheme.tensors) {
+    if (is_of_attention(rule.native)) continue;
+    row.aside.insert(row.aside.end(), rule.names.begin(), rule.names.end());
+  }
+  std::erase_if(row.aside,
+                [&](const std::string& name) { return !name.starts_with(scheme.attention); });
   std::erase_if(row.tensors,
                 [](const TensorRule& rule) { return !is_of_attention(rule.native); });
   for (TensorRule& rule : row.tensors) strip(rule.names);

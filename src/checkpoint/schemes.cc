@@ -124,8 +124,9 @@ std::span<const ConfigKey> common_keys() {
   static const Values kFalse = {{"false", ""}};
   static const Values kWhole = {{"1", ""}, {"1.0", ""}};
   static const Values kPreWhereTrue = {{"true", "pre"}, {"false", "post"}};
-  static const std::string kPartial = "partial rotary positions";
-  static const std::string kParallel = "attention and feed-forward in parallel";
+  static const std::string kRelative = "relative positions of this kind are not done";
+  static const std::string kPartial = "partial rotary positions are not done";
+  static const std::string kParallel = "attention and feed-forward in parallel are not done";
   static const std::vector<ConfigKey> keys = {
       {"n_heads", "n_heads"},
       {"num_attention_heads", "n_heads"},
@@ -183,16 +184,17 @@ std::span<const ConfigKey> common_keys() {
       {"relative_distance", "relative_distance"},
       {"latent_eps", "latent_eps"},
       {"add_zero_attn", "add_zero_attn", {{"true", "true"}, {"false", "false"}}},
-      {"position_embedding_type", "", {{"absolute", ""}}, "relative positions of this kind"},
+      {"position_embedding_type", "", {{"absolute", ""}}, kRelative},
       {"partial_rotary_factor", "", kWhole, kPartial},
       {"rotary_pct", "", kWhole, kPartial},
-      {"scale_attn_by_inverse_layer_idx", "", kFalse, "a scale by the layer's index"},
+      {"scale_attn_by_inverse_layer_idx", "", kFalse,
+       "a scale by the layer's index is not done"},
       {"parallel_block", "", kFalse, kParallel},
       {"parallel_attn", "", kFalse, kParallel},
       {"use_parallel_residual", "", kFalse, kParallel},
-      {"alibi", "", kFalse, "ALiBi"},
-      {"use_qk_norm", "", kFalse, "norms of q and k"},
-      {"qk_layernorm", "", kFalse, "norms of q and k"},
+      {"alibi", "", kFalse, "ALiBi is not done"},
+      {"use_qk_norm", "", kFalse, "norms of q and k are not done"},
+      {"qk_layernorm", "", kFalse, "norms of q and k are not done"},
   };
   return keys;
 }

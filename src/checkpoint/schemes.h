@@ -64,7 +64,7 @@ struct ConfigKey {
   std::string native{};  // "n_heads"; "": nothing
   // Of the config -> native ("": says nothing); no other is known. Empty: as it stands.
   std::vector<std::pair<std::string, std::string>> values{};
-  std::string undone{};  // what another value would ask for: "ALiBi"
+  std::string undone{};  // why another value is refused: "ALiBi is not done"
 };
 
 // Layers that see a window of keys alone.
@@ -115,7 +115,6 @@ struct Scheme {
   std::vector<Length> lengths{};
   // Buffers of a layer that nothing reads.
   std::vector<std::string> aside{};
-  std::vector<Refusal> refusals{};
   // A config may say that norms have no weights (folded into what reads them):
   // key and value.
   std::pair<std::string, std::string> unit_norm{};

@@ -5,8 +5,14 @@
 #include <set>
 #include <unordered_set>
 
+#include "base/error.h"
+#include "files/names.h"
+
 namespace mha {
 namespace {
+
+// Each is held against the names of the file.
+constexpr std::size_t kMostTowers = 256;
 
 // All names that a row knows under a layer's prefix.
 const std::unordered_set<std::string_view>& known_names(const Scheme& scheme) {
@@ -180,8 +186,8 @@ const RowsByName& rows_by_name(bool first_alone) {
   return first_alone ? by_first : by_any;
 }
 
-std::vector<Draft> draft_towers(const NameIndex& names, std::string_view prefix,
-                                bool behind_wrappers) {
+std::vector<Draft> draft_towers(const std::string& path, const NameIndex& names,
+                                std::string_view prefix, bool behind_wrappers) {
   std::map<std::string, Draft> drafts;
   for (const NameIndex::Entry& entry : names.all()) {
     part(entry.name, rows_by_name(true), [&](std::string_view stem, const Rows& rows) {
@@ -204,6 +210,12 @@ std::vector<Draft> draft_towers(const NameIndex& names, std::string_view prefix,
         }
       }
     });
+  }
+  if (drafts.size() > kMostTowers) {
+    std::vector<std::string> befores;
+    for (const auto& [key, draft] : drafts) befores.push_back(draft.tower.before);
+    throw Error(path + ": holds " + std::to_string(drafts.size()) +
+                " towers of layers, choose one by --prefix: " + list_of(befores));
   }
   std::vector<Draft> list;
   for (auto& [key, draft] : drafts) {

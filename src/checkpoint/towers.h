@@ -62,8 +62,9 @@ struct Draft {
 // Every tower of the file with a layer under `prefix` (with dots; "": all), by
 // the first tensors of the rows; `behind_wrappers`: other components may stand
 // in front of it. Attention within a whole layer is that layer's.
-std::vector<Draft> draft_towers(const NameIndex& names, std::string_view prefix,
-                                bool behind_wrappers);
+// Throws Error, begun with `path`, for more towers than any model has.
+std::vector<Draft> draft_towers(const std::string& path, const NameIndex& names,
+                                std::string_view prefix, bool behind_wrappers);
 
 // Whether the row has more than attention.
 bool is_whole(const Scheme& scheme);

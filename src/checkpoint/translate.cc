@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "checkpoint/config.h"
+#include "checkpoint/layer_checks.h"
 #include "checkpoint/recognise.h"
 #include "checkpoint/schemes.h"
 #include "checkpoint/views.h"
@@ -65,14 +66,16 @@ class Translator {
     result_.scheme = scheme_.name;
     result_.evidence = tower_.evidence;
     require_no_gap();
+    drop_undone();
     read_settings();
+    checks_.emplace(archive_.path, names_, tower_, rope_known_);
     for (const LayerNames& layer : tower_.layers) {
-      require_known(layer);
-      require_orientation(layer);
+      checks_->require_known(layer);
+      checks_->require_orientation(layer);
       add_rules(layer);
     }
     if (tower_.stack && !tower_.attention) add_last_norm();
-    refuse_rotary_beside();
+    checks_->refuse_rotary_beside();
     require_activation();
     for (const Member& member : archive_.members) {
       if (!used_.contains(&member)) result_.unused.push_back(member.name);
@@ -99,6 +102,20 @@ class Translator {
     }
   }
 
+  // Layers from the first one on with something that is not done: a model may
+  // have experts behind some layers without.
+  void drop_undone() {
+    for (std::size_t i = 1; i < tower_.layers.size(); ++i) {
+      for (const auto& [name, member] : tower_.layers[i].tensors) {
+        const std::string why = undone(name);
+        if (why.empty()) continue;
+        result_.not_done = archive_.path + ": " + printable(member->name) + ": " + why;
+        tower_.layers.resize(i);
+        return;
+      }
+    }
+  }
+
   void read_settings() {
     std::vector<std::string> other;
     for (const auto& [name, value] : archive_.settings) {
@@ -119,75 +136,6 @@ class Translator {
     result_.defaults = std::move(settings.defaults);
   }
 
-  // Nothing in a layer is passed over that may matter.
-  void require_known(const LayerNames& layer) {
-    std::set<std::string_view> known(scheme_.aside.begin(), scheme_.aside.end());
-    for (const TensorRule& rule : scheme_.tensors) {
-      known.insert(rule.names.begin(), rule.names.end());
-    }
-    for (const auto& [name, member] : layer.tensors) {
-      if (known.contains(name)) continue;
-      refuse_undone(name, *member);
-      if (is_rotary_table(name, *member)) continue;
-      // Beside bare attention without any prefix stands the rest of a model.
-      const std::vector<std::string> list(known.begin(), known.end());
-      const std::string near = nearest(name, list);
-      const std::string_view first = std::string_view(name).substr(0, name.find('.'));
-      const bool of_ours = std::any_of(known.begin(), known.end(), [&](std::string_view one) {
-        return one.substr(0, one.find('.')) == first;
-      });
-      if (tower_.attention && layer.prefix.empty() && near.empty() && !of_ours) continue;
-      fail(printable(member->name) + " is no tensor of scheme " + scheme_.name +
-           (near.empty() ? "" : ", did you mean " + spelt(layer, near) + "?"));
-    }
-    for (const Member* stray : layer.strays) {
-      if (!tower_.attention) continue;
-      const std::string name = with_dots(stray->name);
-      refuse_undone(name, *stray);
-      if (is_rotary_table(name, *stray)) continue;
-      fail(printable(stray->name) +
-           " stands beside attention in its layer, and no scheme "
-           "knows such a layer; for its attention alone give --prefix " +
-           printable(names_.slashes() ? names_.spelt(layer.prefix) : layer.prefix));
-    }
-  }
-
-  void refuse_undone(std::string_view name, const Member& member) const {
-    for (const auto& list : {std::span<const Refusal>(scheme_.refusals), common_refusals()}) {
-      for (const Refusal& refusal : list) {
-        if (has_components(name, refusal.name)) {
-          fail(printable(member.name) + ": " + refusal.why);
-        }
-      }
-    }
-  }
-
-  bool is_rotary_table(std::string_view name, const Member& member) const {
-    const bool is = std::any_of(rotary_tables().begin(), rotary_tables().end(),
-                                [&](auto& table) { return has_components(name, table); });
-    if (is && !rope_known_) {
-      fail(printable(member.name) +
-           ": a rotary table, and nothing says which channels it "
-           "turns: give --rope halves or pairs");
-    }
-    return is;
-  }
-
-  // The member under one of the names; null where there is none.
-  const Member* find(const LayerNames& layer, const std::vector<std::string>& names) const {
-    const Member* found = nullptr;
-    for (const std::string& name : names) {
-      const auto at = layer.tensors.find(name);
-      if (at == layer.tensors.end()) continue;
-      if (found != nullptr) {
-        fail(printable(found->name) + " and " + printable(at->second->name) +
-             " are one tensor of scheme " + scheme_.name);
-      }
-      found = at->second;
-    }
-    return found;
-  }
-
   std::string native_name(const LayerNames& layer, const std::string& native) const {
     return tower_.stack ? "layers." + std::to_string(layer.index) + "." + native : native;
   }
@@ -199,20 +147,20 @@ class Translator {
 
   void add_rules(const LayerNames& layer) {
     std::vector<std::string> missing;
-    std::map<std::string, std::string> groups;  // a group that is there -> by which tensor
+    std::set<std::string> groups;  // that are there
     for (const TensorRule& rule : scheme_.tensors) {
-      if (rule.need != Need::together) continue;
-      if (const Member* member = find(layer, rule.names)) {
-        groups.emplace(rule.group, member->name);
+      if (rule.need == Need::together && checks_->find(layer, rule.names) != nullptr) {
+        groups.insert(rule.group);
       }
     }
     const Lengths lengths = scheme_.lengths.empty() ? Lengths{} : measure(layer);
     for (const TensorRule& rule : scheme_.tensors) {
       const bool first = layer.index == tower_.layers[0].index;
       const LayerNames& holder = rule.need == Need::from_first ? tower_.layers[0] : layer;
-      const Member* member = find(holder, rule.names);
-      if (rule.need == Need::from_first && !first && find(layer, rule.names) != nullptr) {
-        fail(printable(find(layer, rule.names)->name) + " is there, though layer " +
+      const Member* member = checks_->find(holder, rule.names);
+      if (rule.need == Need::from_first && !first &&
+          checks_->find(layer, rule.names) != nullptr) {
+        fail(printable(checks_->find(layer, rule.names)->name) + " is there, though layer " +
              std::to_string(holder.index) + " has it for all");
       }
       if (member != nullptr) {
@@ -245,34 +193,6 @@ class Translator {
                                 "scheme " + scheme_.name});
   }
 
-  // The row says how matrices lie; shapes that only the other way would fit are
-  // an error, not a hint. A width that a vector shows settles it.
-  void require_orientation(const LayerNames& layer) const {
-    std::optional<std::size_t> d_model;
-    for (const TensorRule& rule : scheme_.tensors) {
-      const Member* member = find(layer, rule.names);
-      const bool wide = rule.native == "b_O" || rule.native == "b_2" ||
-                        rule.native == "norm1.weight" || rule.native == "norm2.weight";
-      if (wide && member != nullptr && member->shape.size() == 1) d_model = member->shape[0];
-    }
-    if (!d_model) return;
-    for (const TensorRule& rule : scheme_.tensors) {
-      const bool gives = rule.native == "W_O" || rule.native == "W_2";
-      const bool reads = rule.native == "W_Q" || rule.native == "W_1" || rule.native == "W_G";
-      const Member* member = gives || reads ? find(layer, rule.names) : nullptr;
-      const bool turned = rule.form == Form::out_in;
-      if (member == nullptr || member->shape.size() != 2) continue;
-      if (!turned && rule.form != Form::in_out) continue;
-      const std::size_t in = member->shape[turned ? 1 : 0];
-      const std::size_t out = member->shape[turned ? 0 : 1];
-      if ((gives ? out : in) == *d_model || (gives ? in : out) != *d_model) continue;
-      fail(printable(member->name) + " is " + to_string(member->shape) + ", expected " +
-           (turned ? "[out, in]" : "[in, out]") + " with d_model " + std::to_string(*d_model) +
-           " as its " + (gives ? "out" : "in") + ": it fits only the other way round, " +
-           (turned ? "[in, out]" : "[out, in]"));
-    }
-  }
-
   bool norms_are_units() const {
     if (config_ == nullptr || scheme_.unit_norm.first.empty()) return false;
     const ConfigEntry* entry = config_->find(scheme_.unit_norm.first);
@@ -285,16 +205,17 @@ class Translator {
     const Member* norm = nullptr;
     for (const TensorRule& rule : scheme_.tensors) {
       if (!rule.native.starts_with("norm") || norm != nullptr) continue;
-      norm = find(tower_.layers[0], rule.names);
+      norm = checks_->find(tower_.layers[0], rule.names);
     }
     if (norm != nullptr || missing.empty()) return "";
     return ": where norms are folded into what reads them, a config must say " +
            scheme_.unit_norm.first + " " + scheme_.unit_norm.second;
   }
   void add_ones(const LayerNames& layer, const std::string& native) {
-    const Member& bias = *find(layer, rule_of("b_O").names);
+    const Member* bias = checks_->find(layer, rule_of("b_O").names);
+    if (bias == nullptr) return;  // which is said to be missing
     result_.archive.members.push_back(
-        ones(native_name(layer, native), element_count(bias.shape, bias.name)));
+        ones(native_name(layer, native), element_count(bias->shape, bias->name)));
   }
   const TensorRule& rule_of(const std::string& native) const {
     return *std::find_if(scheme_.tensors.begin(), scheme_.tensors.end(),
@@ -307,7 +228,7 @@ class Translator {
     const SaidCount heads = head_count();
     lengths.n_heads = heads.value;
     for (const Length& length : scheme_.lengths) {
-      const Member* member = find(layer, length.names);
+      const Member* member = checks_->find(layer, length.names);
       if (member == nullptr) fail(spelt(layer, length.names[0]) + " is missing");
       if (member->shape.empty()) fail(printable(member->name) + " is a single number");
       std::size_t size = member->shape[0];
@@ -380,20 +301,6 @@ class Translator {
     if (there && !missing.empty()) fail(missing[0] + " is missing");
   }
 
-  // Tables that stand in what holds the layers.
-  void refuse_rotary_beside() const {
-    std::string inner = tower_.before;
-    for (const NameIndex::Entry& entry : names_.all()) {
-      for (const std::string& table : rotary_tables()) {
-        const std::size_t at = entry.name.find(table);
-        if (at == entry.name.npos || !has_components(entry.name, table)) continue;
-        if (inner.starts_with(entry.name.substr(0, at))) {
-          is_rotary_table(entry.name, *entry.member);
-        }
-      }
-    }
-  }
-
   // Some rows know no activation without a config.
   void require_activation() const {
     if (tower_.attention) return;
@@ -412,6 +319,7 @@ class Translator {
   Tower tower_;
   const Scheme& scheme_;
   bool rope_known_ = false;
+  std::optional<LayerChecks> checks_;
   Translated result_;
   std::set<const Member*> used_;
 };

@@ -157,4 +157,27 @@ inline Names torch_layer() {
           {"norm2.bias", {4}}};
 }
 
+inline Names llama_layer() {
+  return {{"self_attn.q_proj.weight", {4, 4}}, {"self_attn.k_proj.weight", {2, 4}},
+          {"self_attn.v_proj.weight", {2, 4}}, {"self_attn.o_proj.weight", {4, 4}},
+          {"input_layernorm.weight", {4}},     {"post_attention_layernorm.weight", {4}},
+          {"mlp.gate_proj.weight", {6, 4}},    {"mlp.up_proj.weight", {6, 4}},
+          {"mlp.down_proj.weight", {4, 6}}};
+}
+
+inline Names gpt2_layer() {
+  return {{"attn.c_attn.weight", {4, 12}},
+          {"attn.c_attn.bias", {12}},
+          {"attn.c_proj.weight", {4, 4}},
+          {"attn.c_proj.bias", {4}},
+          {"ln_1.weight", {4}},
+          {"ln_1.bias", {4}},
+          {"ln_2.weight", {4}},
+          {"ln_2.bias", {4}},
+          {"mlp.c_fc.weight", {4, 6}},
+          {"mlp.c_fc.bias", {6}},
+          {"mlp.c_proj.weight", {6, 4}},
+          {"mlp.c_proj.bias", {4}}};
+}
+
 }  // namespace mha

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "base/error.h"
 #include "base/memory.h"
 #include "kernels/norm.h"
 #include "layer/feed_forward.h"
@@ -183,9 +182,9 @@ Tensor<T> encode(const Encoder<T>& encoder, const Mask<T>& mask,
     try {
       y = i == 0 ? run(layer, mask, inputs, axes, observers.layer(i), findings)
                  : run<T>(layer, mask, {x, x, x}, axes, observers.layer(i), findings);
-    } catch (const Error& error) {
+    } catch (const Overflow& overflow) {
       if (encoder.layers.size() == 1) throw;
-      throw Error("layer " + std::to_string(layer.index) + ": " + error.what(), error.fault());
+      throw Overflow("layer " + std::to_string(layer.index) + ": " + overflow.what());
     }
   }
 

@@ -15,9 +15,9 @@ std::optional<std::size_t> first_overflow(ConstMatrixView<T> rows) noexcept {
 }
 
 template <typename T>
-Error overflow_error(const std::string& what) {
-  return Error(what + (std::is_same_v<T, float> ? " overflow f32; f64 may hold them"
-                                                : " overflow f64"));
+Overflow overflow_error(const std::string& what) {
+  return Overflow(what + (std::is_same_v<T, float> ? " overflow f32; f64 may hold them"
+                                                   : " overflow f64"));
 }
 
 template <typename T>
@@ -31,8 +31,8 @@ void require_in_range(Step step, const Place& at, std::size_t batch, ConstMatrix
 
 template std::optional<std::size_t> first_overflow(ConstMatrixView<float>) noexcept;
 template std::optional<std::size_t> first_overflow(ConstMatrixView<double>) noexcept;
-template Error overflow_error<float>(const std::string&);
-template Error overflow_error<double>(const std::string&);
+template Overflow overflow_error<float>(const std::string&);
+template Overflow overflow_error<double>(const std::string&);
 template void require_in_range(Step, const Place&, std::size_t, ConstMatrixView<float>);
 template void require_in_range(Step, const Place&, std::size_t, ConstMatrixView<double>);
 

@@ -11,6 +11,10 @@
 namespace mha {
 
 // Numbers that grew beyond T: what was finite going in is Inf or NaN coming out.
+class Overflow final : public Error {
+ public:
+  using Error::Error;
+};
 
 // The first row that holds a number that is not finite.
 template <typename T>
@@ -18,7 +22,7 @@ std::optional<std::size_t> first_overflow(ConstMatrixView<T> rows) noexcept;
 
 // "WHAT overflow f32; f64 may hold them"
 template <typename T>
-Error overflow_error(const std::string& what);
+Overflow overflow_error(const std::string& what);
 
 // Throws it where the block of a step at this place has such a row: "the
 // numbers of q, item 1, row 3 overflow …", the item where there are several.

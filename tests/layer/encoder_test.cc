@@ -227,7 +227,23 @@ TEST_CASE("an overflow of one of several layers names the layer, and its item an
   const auto run = [&] { watch<float>(encoder, {}, x); };
   CHECK(error_of(run) ==
         "layer 5: the numbers of residual1, item 1, row 600 overflow f32; f64 may hold them");
-  CHECK(fails_with(Fault::input, run));
+}
+
+TEST_CASE("what a watcher throws passes through several layers as it is") {
+  struct FullDisk final : StackObserver<float>, Observer<float> {
+    Observer<float>& layer(std::size_t) override { return *this; }
+    bool wants(Step) const override { return true; }
+    void rows(Step, const Place&, ConstMatrixView<float>) override {
+      throw Error("maps.npy: no space left", Fault::system);
+    }
+  } observer;
+  auto encoder = ramp_encoder<float>();
+  encoder.layers.push_back(ramp::layer<float>());
+  const auto x = ramp::x<float>();
+  AttentionFindings findings;
+  const auto run = [&] { encode<float>(encoder, {}, {x, x, x}, observer, findings); };
+  CHECK(error_of(run) == "maps.npy: no space left");
+  CHECK(fails_with(Fault::system, run));
 }
 
 TEST_CASE("an overflow passes where that is wanted, and f64 holds it") {

@@ -1,13 +1,38 @@
 #include "mha_weights/convert.h"
 
+#include <filesystem>
+
+#include "base/error.h"
 #include "checkpoint/save.h"
+#include "files/names.h"
+#include "files/whole_file.h"
 #include "mha_weights/files.h"
 
 namespace mha {
 
+namespace {
+
+// Shards lie beside their index, under names that only it knows.
+void require_no_shard(const Archive& archive, const std::string& output) {
+  const auto folder_of = [](const std::string& path) {
+    return std::filesystem::absolute(path).parent_path().string();
+  };
+  const bool sharded = archive.container.starts_with("sharded");
+  if (!sharded || !std::filesystem::is_regular_file(output) ||
+      !same_target(folder_of(archive.path), folder_of(output))) {
+    return;
+  }
+  throw Error(printable(output) +
+              ": lies among the shards that are read and may be one; write elsewhere");
+}
+
+}  // namespace
+
 void convert(const ConvertOptions& options) {
   const ModelOptions& asked = options.input.model;
-  const OpenedModel model = open_model(open_weights(options.input), asked);
+  const Archive archive = open_weights(options.input);
+  require_no_shard(archive, options.output);
+  const OpenedModel model = open_model(archive, asked);
   for (const SettingInForce& setting : model.in_force) {
     log_detail(setting.name + " = " + setting.value + " (" + setting.source + ")");
   }

@@ -60,6 +60,29 @@ TEST_CASE("init draws the article's module and its input without PyTorch") {
   CHECK(ours.out == theirs.out);
 }
 
+// PyTorch 1.13's y[0, 0] of nn.TransformerEncoderLayer(8, 2, 16, dropout=0,
+// batch_first=True) and of nn.MultiheadAttention(8, 2, batch_first=True), made
+// after torch.manual_seed(0), on the torch.randn(1, 4, 8) that comes next.
+TEST_CASE("a module of PyTorch's is drawn and run without PyTorch, to its results") {
+  const Weights folder;
+  const auto [module, expected] = GENERATE(table<std::string, std::string>({
+      {"TransformerEncoderLayer --d-ff 16",
+       "1.687076 1.101536 -0.471692 -0.188395 -0.676604 -1.710015 0.494470 -0.236375"},
+      {"TransformerEncoderLayer --d-ff 16 --norm pre --activation gelu",
+       "1.124809 0.559272 -0.919410 -0.716115 -1.218712 -2.274899 0.033646 -0.599415"},
+      {"MultiheadAttention",
+       "-0.284796 0.030266 -0.319652 -0.203919 -0.268284 -0.053266 0.231783 -0.296639"},
+  }));
+  INFO(module);
+  const auto done = folder.shell(
+      "mha-weights init --d-model 8 --n-heads 2 -o w.bin --sample "
+      "1,4,8 x.npy --module " +
+      module + " && mha-run -w w.bin -i x.npy -o y.csv && head -1 y.csv");
+  CHECK(done.status == 0);
+  CHECK(done.err.empty());
+  CHECK(agree(numbers(done.out), numbers(expected)));
+}
+
 TEST_CASE("init takes every seed that torch takes, in 32 bits") {
   const Weights folder;
   const auto drawn = [&](const std::string& seed) {
@@ -172,6 +195,22 @@ TEST_CASE("inspect tells container, scheme, settings and every tensor's role") {
   CHECK(!has_text(found.out, "problem"));
 }
 
+TEST_CASE("inspect names all that a fused tensor holds, and what a checkpoint skips") {
+  const Weights folder;
+  const auto fused =
+      folder.weights({"inspect", source_path("tests/golden/schemes/gpt2/pytorch_model.bin")});
+  CHECK(has_text(fused.out,
+                 "  transformer.h.0.attn.c_attn.bias    float16  [96]          layers.0.b_Q, "
+                 "b_K, b_V\n"));
+  const auto wrapped = folder.weights(
+      {"inspect", source_path("tests/golden/schemes/bert_wrapped/checkpoint.pt")});
+  CHECK(has_text(wrapped.out, "\nno tensors, skipped:\n  epoch                   int\n"));
+  const auto shared =
+      folder.weights({"inspect", source_path("tests/golden/schemes/t5/model.safetensors"),
+                      "--prefix", "encoder."});
+  CHECK(has_text(shared.out, "  relative_bias of 2 layers\n"));
+}
+
 TEST_CASE("inspect tells what it can of a file that cannot be run, and why") {
   const Weights folder;
   SECTION("the head count is missing") {
@@ -253,6 +292,23 @@ TEST_CASE("convert writes what was said on its command line into the file") {
   const Archive written = folder.open("w.npz");
   CHECK(written.settings.at("causal") == "start");
   CHECK(written.settings.at("scale") == "0.125");
+}
+
+TEST_CASE("convert refuses to write over a shard it reads") {
+  const Weights folder;
+  const std::string shards = source_path("tests/golden/schemes/roberta/");
+  for (const std::string name :
+       {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+        "model.safetensors.index.json", "config.json"}) {
+    std::filesystem::copy_file(shards + name, folder.files / name);
+  }
+  const std::string shard = "model-00002-of-00002.safetensors";
+  const std::string before = read_file(folder.files / shard);
+  const auto done = folder.weights({"convert", "model.safetensors.index.json", shard});
+  CHECK(done.status == 2);
+  CHECK(has_text(done.err, shard + ": lies among the shards that are read"));
+  CHECK(read_file(folder.files / shard) == before);
+  CHECK(folder.weights({"convert", "model.safetensors.index.json", "new.bin"}).status == 0);
 }
 
 TEST_CASE("convert refuses to write over the config it reads") {

@@ -38,7 +38,7 @@ const std::string kSliding = "sliding_attention";
 class Reader {
  public:
   Reader(const Config& config, const Scheme& scheme)
-      : config_(config), scheme_(scheme), section_(section_of(config, scheme)) {}
+      : config_(config), section_(section_of(config, scheme)) {}
 
   const ConfigEntry* find(const std::string& key) const {
     return config_.find(section_ + key);
@@ -156,7 +156,6 @@ class Reader {
   }
 
   const Config& config_;
-  const Scheme& scheme_;
   std::string section_;
 };
 

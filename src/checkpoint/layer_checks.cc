@@ -9,6 +9,12 @@
 #include "files/names.h"
 
 namespace mha {
+namespace {
+
+// A buffer that counts positions, wherever it stands.
+constexpr std::string_view kPositions = "position_ids";
+
+}  // namespace
 
 std::string undone(std::string_view name) {
   for (const Refusal& refusal : common_refusals()) {
@@ -29,7 +35,7 @@ void LayerChecks::require_known(const LayerNames& layer) const {
     known.insert(rule.names.begin(), rule.names.end());
   }
   for (const auto& [name, member] : layer.tensors) {
-    if (known.contains(name)) continue;
+    if (known.contains(name) || has_components(name, kPositions)) continue;
     refuse_undone(name, *member);
     if (is_rotary_table(name, *member)) continue;
     // Beside bare attention without any prefix stands the rest of a model.

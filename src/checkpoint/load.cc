@@ -74,9 +74,15 @@ FoundTensors find_around(const Archive& archive, const LayerParts& parts,
   return check.taken();
 }
 
+// The file may hold more layers than can run: `not_done` says why.
 LayerRange chosen_layers(const Archive& archive, const ModelOptions& options,
-                         std::size_t n_layers) {
+                         std::size_t n_layers, const std::string& not_done) {
   const LayerRange range = options.layers.value_or(LayerRange{0, n_layers - 1});
+  const bool beyond = !options.layers || std::max(range.first, range.last) >= n_layers;
+  if (beyond && !not_done.empty()) {
+    throw Error(not_done + "; layers 0 to " + std::to_string(n_layers - 1) +
+                " can run, by --layer");
+  }
   for (const std::size_t layer : {range.first, range.last}) {
     if (layer >= n_layers) fail(archive, layer_not_there(layer, n_layers));
   }
@@ -149,7 +155,8 @@ OpenedModel open_model(const Archive& archive, const ModelOptions& options) {
   std::vector<FoundLayer> layers = find_layers(archive, native, said);
   model.tensors = find_around(archive, native.around, layers[0]);
   share_relative_bias(layers, model.tensors);
-  const LayerRange range = chosen_layers(archive, options, model.n_layers);
+  const LayerRange range =
+      chosen_layers(archive, options, model.n_layers, model.translated.not_done);
   layers.erase(layers.begin() + static_cast<std::ptrdiff_t>(range.last) + 1, layers.end());
   layers.erase(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(range.first));
 

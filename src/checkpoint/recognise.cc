@@ -254,16 +254,17 @@ std::optional<std::string> what_is_missing(const NameIndex& names) {
   std::ptrdiff_t best = 0;
   std::size_t tried = 0;
   for (const auto& [place, count] : counts) {
-    const auto& [stem, row] = place;
     if (count < most || ++tried > kMostTried) continue;
+    const std::string stem(place.first);
+    const Scheme* row = place.second;
     std::vector<std::string> missing;
     for (const TensorRule& rule : row->tensors) {
       const auto there = [&](const std::string& name) {
-        return names.find(std::string(stem) + name) != nullptr;
+        return names.find(stem + name) != nullptr;
       };
       if (rule.need == Need::always &&
           std::none_of(rule.names.begin(), rule.names.end(), there)) {
-        const std::string name = names.spelt(std::string(stem) + rule.names[0]);
+        const std::string name = names.spelt(stem + rule.names[0]);
         if (!is_one_of(name, missing)) missing.push_back(name);
       }
     }

@@ -1,6 +1,7 @@
 // What a scheme does not know or nobody does is never passed over.
 
 #include "catch.h"
+#include "checkpoint/load.h"
 #include "checkpoint/scheme_file.h"
 
 using namespace mha;
@@ -20,6 +21,8 @@ TEST_CASE("a tensor of a layer that the scheme does not know is refused") {
 }
 
 TEST_CASE("beside bare attention the rest of a model is left aside, but no part of it") {
+  CHECK(translated(torch_layer() + Names{{"position_ids", {1, 9}}}).unused ==
+        Lines{"position_ids"});
   CHECK(translated(article() + Names{{"embedding.weight", {5, 4}}}).unused ==
         Lines{"embedding.weight"});
   CHECK(translate_error(article() + Names{{"W_q.scale", {1}}}) ==
@@ -64,14 +67,23 @@ TEST_CASE("what a layer has and nobody does is refused by name") {
 }
 
 TEST_CASE("layers before those that are not done can be run") {
-  const Translated result =
-      translated(stacked("model.layers.", 3, llama_layer()) +
-                 Names{{"model.layers.1.mlp.experts.0.up_proj.weight", {6, 4}},
-                       {"model.layers.2.mlp.gate.weight", {3, 4}}});
+  const Names names = stacked("model.layers.", 3, llama_layer()) +
+                      Names{{"model.layers.1.mlp.experts.0.up_proj.weight", {6, 4}},
+                            {"model.layers.2.mlp.gate.weight", {3, 4}}};
+  const Translated result = translated(names);
   CHECK(result.not_done ==
         "w.safetensors: model.layers.1.mlp.experts.0.up_proj.weight: experts are not done");
   CHECK(shapes_of(result).contains("layers.0.W_Q"));
   CHECK_FALSE(shapes_of(result).contains("layers.1.W_Q"));
+  ModelOptions options;
+  options.n_heads = 2;
+  const Archive file = file_of(names);
+  CHECK(error_of([&] { open_model(file, options); }) ==
+        result.not_done + "; layers 0 to 0 can run, by --layer");
+  options.layers = LayerRange{1, 1};
+  CHECK(error_of([&] { open_model(file, options); }).starts_with(result.not_done));
+  options.layers = LayerRange{0, 0};
+  CHECK(open_model(file, options).layers.size() == 1);
 }
 
 TEST_CASE("rotary tables are left aside where positions turn, else refused") {

@@ -49,8 +49,8 @@ class Resolver {
       if (of_heads && voice != Voice::file && overruled(layer_.n_heads)) continue;
       const Said* said = said_.find(voice, layer_.index, name);
       if (said == nullptr || read_count(*said) == value) continue;
-      throw Error(said->source + ": " + said->name + " is " + count_text(read_count(*said)) +
-                  ", but " + count_text(value) + " by the shape of " + layer_.prefix + tensor);
+      throw Error(subject(*said) + " is " + count_text(read_count(*said)) + ", but " +
+                  count_text(value) + " by the shape of " + layer_.prefix + tensor);
     }
     list(name, count_text(value), "shape of " + layer_.prefix + tensor);
   }
@@ -88,7 +88,7 @@ void set_rope(Resolver& resolver, const AttentionSizes& sizes, AttentionSettings
   const Said* layout = resolver.find("rope");
   const Said* theta = resolver.find("rope_theta");
   if (theta != nullptr && layout == nullptr) {
-    throw Error(theta->source + ": " + theta->name + " is " + theta->value +
+    throw Error(subject(*theta) + " is " + theta->value +
                 ", but nothing says which channels turn together: rope is halves, pairs or "
                 "none");
   }
@@ -98,7 +98,7 @@ void set_rope(Resolver& resolver, const AttentionSizes& sizes, AttentionSettings
   const bool latent = sizes.kv_rank > 0;
   const std::size_t width = latent ? sizes.d_rope : sizes.d_head;
   if (turns && width % 2 != 0) {
-    throw Error(layout->source + ": " + layout->name + " is " + layout->value + ", but " +
+    throw Error(subject(*layout) + " is " + layout->value + ", but " +
                 (latent ? "d_rope " : "d_head ") + count_text(width) +
                 " is odd: positions turn pairs of channels");
   }
@@ -151,8 +151,7 @@ bool has_norm(Resolver& resolver, const std::string& norm) {
   if (said == nullptr) return there;
   if (said->value != "none") refuse(*said, "none, or the tensor " + norm + ".weight");
   if (there) {
-    throw Error(said->source + ": " + said->name + " is none, but there is a tensor " + norm +
-                ".weight");
+    throw Error(subject(*said) + " is none, but there is a tensor " + norm + ".weight");
   }
   resolver.list(norm, "none", said->source);
   return false;
@@ -192,7 +191,7 @@ void set_feed_forward(Resolver& resolver, const FoundLayer& layer, LayerSettings
   }
   const std::string there = layer.sizes.gated ? "there is W_G" : "there is no W_G";
   if (gated != nullptr && read_flag(*gated) != layer.sizes.gated) {
-    throw Error(gated->source + ": " + gated->name + " is " + gated->value + ", but " + there);
+    throw Error(subject(*gated) + " is " + gated->value + ", but " + there);
   }
   resolver.list("gated", flag_text(layer.sizes.gated), there);
 }
@@ -204,8 +203,8 @@ HeadCount said_heads(const SaidSettings& said, std::size_t layer, const std::str
   const Said* option = said.find(Voice::option, layer, name);
   const Said* file = said.find(Voice::file, layer, name);
   if (option != nullptr && file != nullptr && read_count(*option) != read_count(*file)) {
-    throw Error(file->source + ": " + file->name + " is " + count_text(read_count(*file)) +
-                ", " + option->source + " says " + count_text(read_count(*option)));
+    throw Error(subject(*file) + " is " + count_text(read_count(*file)) + ", " +
+                option->source + " says " + count_text(read_count(*option)));
   }
   if (const Said* firm = option != nullptr ? option : file) {
     count.said = read_count(*firm);

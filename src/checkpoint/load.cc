@@ -20,9 +20,11 @@ namespace {
 void require_alike(const Archive& archive, const FoundLayer& first, const FoundLayer& layer) {
   const auto require = [&](const char* what, std::size_t expected, std::size_t found) {
     if (found == expected) return;
-    fail(archive, layer.prefix + "W_Q: " + what + " is " + std::to_string(found) +
-                      ", expected " + std::to_string(expected) + " as in " + first.prefix +
-                      "W_Q");
+    const auto telling = [](const FoundLayer& one) {
+      return one.prefix + (one.sizes.attention.kv_rank > 0 ? "W_DKV" : "W_Q");
+    };
+    fail(archive, telling(layer) + ": " + what + " is " + std::to_string(found) +
+                      ", expected " + std::to_string(expected) + " as in " + telling(first));
   };
   const AttentionSizes& expected = first.sizes.attention;
   const AttentionSizes& found = layer.sizes.attention;
@@ -132,7 +134,7 @@ void require_layer_count(const SaidSettings& said, const ModelOptions& options, 
     const Said* count = said.find(voice, 0, "n_layers");
     const bool binds = voice == Voice::file || (stack && !options.layers);
     if (count == nullptr || !binds || read_count(*count) == n_layers) continue;
-    throw Error(count->source + ": n_layers is " + std::to_string(read_count(*count)) +
+    throw Error(subject(*count) + " is " + std::to_string(read_count(*count)) +
                 ", but the weights hold " + std::to_string(n_layers) +
                 (n_layers == 1 ? " layer" : " layers") +
                 (voice == Voice::config ? "; --layer A-B says which to run" : ""));

@@ -94,9 +94,13 @@ const Said* SaidSettings::find(std::size_t layer, const std::string& name) const
   return nullptr;
 }
 
+std::string subject(const Said& said) {
+  const std::string name = ": " + printable(said.name);
+  return said.source.ends_with(name) ? said.source : said.source + name;
+}
+
 void refuse(const Said& said, const std::string& expected) {
-  throw Error(said.source + ": " + printable(said.name) + " is \"" + printable(said.value) +
-              "\", expected " + expected);
+  throw Error(subject(said) + " is \"" + printable(said.value) + "\", expected " + expected);
 }
 
 double read_number(const Said& said, const std::string& expected) {

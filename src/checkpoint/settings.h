@@ -42,6 +42,9 @@ class SaidSettings {
   std::array<std::map<std::string, Said>, 4> voices_;
 };
 
+// "w.json: causal", as a message begins; a source that ends so stands alone.
+std::string subject(const Said& said);
+
 // "w.json: causal is "left", expected off, start or end"
 [[noreturn]] void refuse(const Said& said, const std::string& expected);
 

@@ -3,6 +3,7 @@
 #include "catch.h"
 #include "checkpoint/layer_settings.h"
 #include "checkpoint/native_json.h"
+#include "checkpoint/scheme_file.h"
 
 using namespace mha;
 using namespace mha::native;
@@ -110,7 +111,8 @@ struct Voices {
     FoundLayer layer;
     layer.sizes.attention = {4, 4, 4, 2, 2, 2, 2, false, false, 6, 7, 2};
     layer.sizes.d_ff = 3;
-    layer.tensors = {{"norm1.weight", {}}, {"norm2.weight", {}}, {"relative_bias", {{8, 2}, {}, false}}};
+    layer.tensors = {
+        {"norm1.weight", {}}, {"norm2.weight", {}}, {"relative_bias", {{8, 2}, {}, false}}};
     std::vector<SettingInForce> settings;
     resolve(translated.archive, said, layer, Part::layer, settings);
     for (const SettingInForce& setting : settings) {
@@ -255,4 +257,41 @@ TEST_CASE("what has nothing to act on is listed where it is said, and marked") {
   options.norm = NormPlacement::pre;
   CHECK(refusal(stacked(), options) ==
         "w.json: norm1.weight is missing, expected [4] (d_model): norm is pre (--norm)");
+}
+
+TEST_CASE("a config's sizes are held against the shapes, its head counts give way to them") {
+  const auto with_config = [](const std::string& text, const Fields& fields,
+                              ModelOptions options = {}) {
+    const ConfigFile config(text);
+    options.config = config.path();
+    std::string said = error_of([&] { load(fields, options); });
+    const std::string folder = config.path().substr(0, config.path().rfind('/') + 1);
+    for (std::size_t at = said.find(folder); at != said.npos; at = said.find(folder)) {
+      said.erase(at, folder.size());
+    }
+    return said;
+  };
+  CHECK(with_config("{\"d_model\": 5}", stacked()) ==
+        "config.json: d_model is 5, but 4 by the shape of W_Q");
+  CHECK(with_config("{\"d_ff\": 5}", whole_layer()) ==
+        "config.json: d_ff is 5, but 3 by the shape of W_1");
+  CHECK(with_config("{\"hidden_size\": 5}", stacked()) ==
+        "config.json: hidden_size: d_model is 5, but 4 by the shape of W_Q");
+  // Of attention alone a config may say more.
+  CHECK(with_config("{\"d_ff\": 5}", stacked()) == "no error");
+  CHECK(with_config("{\"n_heads\": 2, \"d_head\": 3}", side_by_side()) ==
+        "config.json: d_head is 3, but 2 by the shape of W_Q");
+  CHECK(with_config("{\"n_heads\": 2, \"d_head\": 2}", side_by_side(), heads(4)) ==
+        "no error");
+  CHECK(with_config("{\"n_heads\": 2, \"n_kv_heads\": 2}", side_by_side(), heads(4)) ==
+        "no error");
+  CHECK(with_config("{\"n_heads\": 4, \"n_kv_heads\": 3}", side_by_side()) ==
+        "w.json: n_kv_heads 3 (config.json: n_kv_heads) does not divide n_heads 4 "
+        "(config.json: n_heads)");
+  const Fields two = stack_of(whole_layer(), 2);
+  CHECK(with_config("{\"n_layers\": 3}", two) ==
+        "config.json: n_layers is 3, but the weights hold 2 layers; --layer A-B says "
+        "which to run");
+  CHECK(with_config("{\"n_layers\": 3}", two, layers(0, 1)) == "no error");
+  CHECK(with_config("{\"n_layers\": 3}", whole_layer()) == "no error");
 }

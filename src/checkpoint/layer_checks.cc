@@ -34,9 +34,15 @@ void LayerChecks::require_known(const LayerNames& layer) const {
   for (const TensorRule& rule : tower_.scheme->tensors) {
     known.insert(rule.names.begin(), rule.names.end());
   }
+  // What stands for something not done says more than what is merely unknown.
+  for (const auto& [name, member] : layer.tensors) {
+    if (!known.contains(name)) refuse_undone(name, *member);
+  }
+  for (const Member* stray : layer.strays) {
+    if (tower_.attention) refuse_undone(with_dots(stray->name), *stray);
+  }
   for (const auto& [name, member] : layer.tensors) {
     if (known.contains(name) || has_components(name, kPositions)) continue;
-    refuse_undone(name, *member);
     if (is_rotary_table(name, *member)) continue;
     // Beside bare attention without any prefix stands the rest of a model.
     const std::vector<std::string> list(known.begin(), known.end());
@@ -51,9 +57,7 @@ void LayerChecks::require_known(const LayerNames& layer) const {
   }
   for (const Member* stray : layer.strays) {
     if (!tower_.attention) continue;
-    const std::string name = with_dots(stray->name);
-    refuse_undone(name, *stray);
-    if (is_rotary_table(name, *stray)) continue;
+    if (is_rotary_table(with_dots(stray->name), *stray)) continue;
     fail(printable(stray->name) +
          " stands beside attention in its layer, and no scheme "
          "knows such a layer; for its attention alone give --prefix " +

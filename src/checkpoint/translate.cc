@@ -183,7 +183,7 @@ class Translator {
     }
     if (!missing.empty()) {
       fail(list_of(missing) + (missing.size() == 1 ? " is" : " are") + " missing (scheme " +
-           scheme_.name + ")" + folded_hint(missing));
+           scheme_.name + ")" + folded_hint());
     }
   }
 
@@ -200,14 +200,14 @@ class Translator {
   }
   // Norms whose weights were folded away still normalise; without a word on it
   // nobody can tell them from none.
-  std::string folded_hint(const std::vector<std::string>& missing) const {
+  std::string folded_hint() const {
     if (scheme_.unit_norm.first.empty()) return "";
     const Member* norm = nullptr;
     for (const TensorRule& rule : scheme_.tensors) {
       if (!rule.native.starts_with("norm") || norm != nullptr) continue;
       norm = checks_->find(tower_.layers[0], rule.names);
     }
-    if (norm != nullptr || missing.empty()) return "";
+    if (norm != nullptr) return "";
     return ": where norms are folded into what reads them, a config must say " +
            scheme_.unit_norm.first + " " + scheme_.unit_norm.second;
   }

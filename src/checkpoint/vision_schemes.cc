@@ -41,6 +41,19 @@ Scheme timm() {
   };
 }
 
+Scheme torchvision() {
+  return {
+      .name = "torchvision-vit",
+      .title = "ViT (torchvision)",
+      .tensors = join({multihead("self_attention.", with_bias()), layer_norm("norm1", "ln_1"),
+                       layer_norm("norm2", "ln_2"),
+                       linear("1", {"mlp.0", "mlp.linear_1"}, with_bias()),
+                       linear("2", {"mlp.3", "mlp.linear_2"}, with_bias())}),
+      .last_norm = layer_norm("norm", "../ln", Need::together, bias_group("norm")),
+      .defaults = {{"norm", "pre"}, {"activation", "gelu"}, {"eps", "1e-06"}},
+  };
+}
+
 Scheme google_vit() {
   const auto dense = [](const std::string& what, const std::string& name) {
     return Rules{{"W_" + what, {name + ".kernel"}, Form::in_out},
@@ -99,6 +112,7 @@ std::vector<Scheme> vision_schemes() {
   };
   return {vit(),
           timm(),
+          torchvision(),
           google_vit(),
           clip({.name = "clip-vision",
                 .title = "CLIP's vision tower (Hugging Face)",

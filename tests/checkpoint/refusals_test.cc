@@ -66,6 +66,27 @@ TEST_CASE("what a layer has and nobody does is refused by name") {
         "w.safetensors: model.x." + name + ": " + why);
 }
 
+TEST_CASE("what nobody does is named before what is merely unknown") {
+  CHECK(
+      translate_error(stacked("model.layers.", 1, llama_layer()) +
+                      Names{{"model.layers.0.a_weight", {4}},
+                            {"model.layers.0.self_attn.q_norm.weight", {2}}}) ==
+      "w.safetensors: model.layers.0.self_attn.q_norm.weight: norms of q and k are not done");
+  // DINOv2: ViT's attention in layers of another kind.
+  Names attention;
+  for (const auto& one : bert_layer()) {
+    if (one.first.find("attention.") != 0 || one.first.find("Norm") != one.first.npos)
+      continue;
+    attention.push_back(one);
+    const std::size_t self = attention.back().first.find("self.");
+    if (self != std::string::npos) attention.back().first.replace(self, 4, "attention");
+  }
+  CHECK(translate_error(
+            stacked("encoder.layer.", 1,
+                    attention + Names{{"a.weight", {4}}, {"layer_scale1.lambda1", {4}}})) ==
+        "w.safetensors: encoder.layer.0.layer_scale1.lambda1: LayerScale is not done");
+}
+
 TEST_CASE("layers before those that are not done can be run") {
   const Names names = stacked("model.layers.", 3, llama_layer()) +
                       Names{{"model.layers.1.mlp.experts.0.up_proj.weight", {6, 4}},

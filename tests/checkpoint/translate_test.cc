@@ -226,6 +226,27 @@ TEST_CASE("T5's first layer has the relative bias for all") {
             .starts_with("w.safetensors: encoder.block.0.layer.0.SelfAttention.relative_"));
 }
 
+TEST_CASE("torchvision numbers its layers behind a word, and has its last norm above them") {
+  Names layer = {{"self_attention.in_proj_weight", {12, 4}},
+                 {"self_attention.in_proj_bias", {12}},
+                 {"mlp.0.weight", {6, 4}},
+                 {"mlp.0.bias", {6}},
+                 {"mlp.3.weight", {4, 6}},
+                 {"mlp.3.bias", {4}}};
+  for (const std::string name : {"self_attention.out_proj", "ln_1", "ln_2"}) {
+    layer = layer + Names{{name + ".weight", name[0] == 's' ? Shape{4, 4} : Shape{4}},
+                          {name + ".bias", {4}}};
+  }
+  const Translated result =
+      translated(stacked("encoder.layers.encoder_layer_", 12, layer) +
+                 Names{{"encoder.ln.weight", {4}}, {"encoder.ln.bias", {4}}});
+  CHECK(result.scheme == "torchvision-vit");
+  CHECK(result.archive.at("layers.11.W_2").origin ==
+        "encoder.layers.encoder_layer_11.mlp.3.weight");
+  CHECK(result.archive.at("norm.weight").origin == "encoder.ln.weight");
+  CHECK(by_name(result.defaults).at("eps") == "1e-06");
+}
+
 TEST_CASE("latents are cut by heads into what turns and what does not") {
   const Translated result =
       translated(stacked("model.layers.", 1, deepseek_layer()), "", heads(2));

@@ -105,6 +105,8 @@ TEST_CASE("a tensor that leaves its storage is refused by its name") {
   const std::int64_t huge = std::int64_t{1} << 62;
   CHECK(tensor_error({.stride = {huge, 1}}).ends_with(past));
   CHECK(tensor_error({.size = {5, 5}, .stride = {huge, huge}}).ends_with(past));
+  // The sum alone overflows, to 0.
+  CHECK(tensor_error({.size = {3, 3}, .stride = {huge, huge}}).ends_with(past));
   CHECK(tensor_error({.offset = INT64_MAX, .size = {3, 3}, .stride = {huge, huge}})
             .ends_with(past));
   CHECK(tensor_error({.size = {huge, 4}, .stride = {0, 0}}) ==

@@ -9,7 +9,7 @@
 #include <new>
 
 #include "base/error.h"
-#include "files/whole_file.h"
+#include "files/names.h"
 #include "log.h"
 
 namespace mha {
@@ -56,6 +56,13 @@ void print(const std::string& text) {
   WholeFile out("-");
   out.write(text);
   out.commit();
+}
+
+void require_no_terminal(const WholeFile& file, const std::string& path,
+                         const std::string& what, const std::string& remedy) {
+  if (!file.is_terminal()) return;
+  throw Error((path == "-" ? "standard output" : printable(path)) + ": is a terminal and " +
+              what + " is binary; redirect it" + remedy);
 }
 
 }  // namespace mha

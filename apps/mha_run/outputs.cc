@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "program.h"
 
 namespace mha {
 namespace {
@@ -15,12 +15,10 @@ Format format_of(const RunOptions& options, const std::string& path) {
   return path == kStdout ? Format::npy : format_of_path(path);
 }
 
-// Binary never goes to a terminal, whatever its name.
 void require_no_terminal(const WholeFile& file, Format format, const std::string& path) {
-  if ((format != Format::npy && format != Format::npz) || !file.is_terminal()) return;
-  throw Error((path == kStdout ? "standard output" : path) + ": is a terminal and " +
-              std::string(format == Format::npy ? "npy" : "npz") +
-              " is binary; redirect it, or use --format text");
+  if (format != Format::npy && format != Format::npz) return;
+  mha::require_no_terminal(file, path, format == Format::npy ? "npy" : "npz",
+                           ", or use --format text");
 }
 
 template <typename T>
@@ -35,12 +33,6 @@ ExpectedValues<T> open_expected(const std::string& spec, const std::string& name
 
 ExcerptLimits limits_of(const RunOptions& options) {
   return options.full ? kNoLimits : ExcerptLimits{};
-}
-
-void print(const std::string& text) {
-  WholeFile out(kStdout);
-  out.write(text);
-  out.commit();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "files/format.h"
 #include "files/whole_file.h"
 #include "mha_weights/files.h"
+#include "program.h"
 
 namespace mha {
 
@@ -23,6 +24,7 @@ void init(const InitOptions& options) {
     Tensor<float> x(options.sample_shape);
     random.normal(x.values(), 0.0, 1.0);
     sample.emplace(options.sample);
+    require_no_terminal(*sample, options.sample, "npy", "");
     write_tensor(*sample, Format::npy, x, "x");
   }
   weights.commit();

@@ -7,6 +7,7 @@
 
 #include "catch.h"
 #include "cli/workspace.h"
+#include "support/terminal.h"
 
 using namespace mha;
 
@@ -62,6 +63,18 @@ SCENARIO("devices, links and permissions are respected") {
   CHECK(read_file(work.files.path() / "real.npy").size() == 128 + 12 * 4);
   REQUIRE(::stat((work.files / "real.npy").c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0600);
+}
+
+SCENARIO("binary never goes to a terminal") {
+  const Workspace work;
+  const Terminal terminal;
+  REQUIRE(work.ramp({"-o", "x.npy"}).status == 0);
+  const Outcome outcome =
+      work.run({"-w", "ramp.json", "-i", "x.npy", "--format", "npy", "-o", terminal.path()});
+  CHECK(outcome.status == 2);
+  CHECK(has_text(outcome.err, terminal.path() + ": is a terminal and npy is binary"));
+  CHECK(work.run({"-w", "ramp.json", "-i", "x.npy", "--format", "text", "-o", terminal.path()})
+            .status == 0);
 }
 
 SCENARIO("pipes work on both sides") {

@@ -66,6 +66,11 @@ void require(const std::string& option, double value, bool ok, const char* expec
   throw Error(option + ": " + format_number(value) + " is not " + expected);
 }
 
+void refuse_word(const std::string& option, const std::string& text,
+                 const std::string& expected) {
+  throw Error(option + ": '" + printable(text) + "' is not known; expected " + expected);
+}
+
 void set_up_help(CLI::App& app) {
   app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(26);

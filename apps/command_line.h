@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/settings.h"
+
 namespace mha {
 
 // What the command lines of all tools have in common.
@@ -17,6 +19,17 @@ std::vector<std::size_t> parse_counts(const std::string& option, const std::stri
 
 // Throws Error ("--scale: -1 is not a number above 0") unless ok.
 void require(const std::string& option, double value, bool ok, const char* expected);
+
+// Throws Error ("--rope: 'half' is not known; expected none, halves or pairs").
+[[noreturn]] void refuse_word(const std::string& option, const std::string& text,
+                              const std::string& expected);
+
+// The value of a setting that the text names. Throws Error that lists the others.
+template <typename Value>
+Value parse_word(const std::string& option, const std::string& text) {
+  if (const auto value = value_named<Value>(text)) return *value;
+  refuse_word(option, text, one_of(value_names<Value>()));
+}
 
 // Help laid out as all tools have it, with -h and --help.
 void set_up_help(CLI::App& app);

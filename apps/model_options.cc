@@ -6,30 +6,16 @@
 #include "base/error.h"
 #include "command_line.h"
 #include "files/names.h"
+#include "files/raw.h"
 
 namespace mha {
 namespace {
 
 constexpr const char* kGroup = "Model";
 
-// "none, halves or pairs"
-template <typename Value>
-std::string values_of() {
-  std::string text;
-  const auto names = value_names<Value>();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
-  }
-  return text;
-}
-
 template <typename Value>
 void parse(const std::string& option, const std::string& text, std::optional<Value>& value) {
-  if (text.empty()) return;
-  value = value_named<Value>(text);
-  if (value) return;
-  throw Error(option + ": '" + printable(text) + "' is not known; expected " +
-              values_of<Value>());
+  if (!text.empty()) value = parse_word<Value>(option, text);
 }
 
 // "5", "2-4" or "all"
@@ -46,7 +32,8 @@ std::optional<LayerRange> parse_layers(const std::string& text) {
 
 }  // namespace
 
-void add_model_options(CLI::App& app, ModelOptions& options, ModelTexts& texts, Rare& rare) {
+void add_model_options(CLI::App& app, WeightsInput& input, ModelTexts& texts, Rare& rare) {
+  ModelOptions& options = input.model;
   const auto rarely = [&rare](CLI::Option* option) { rare.push_back(option->group(kGroup)); };
   app.add_option("--layer", texts.layers,
                  "Take these encoder layers, counted from 0: 5, 2-4 or all (default);\n"
@@ -90,7 +77,8 @@ void add_model_options(CLI::App& app, ModelOptions& options, ModelTexts& texts, 
                         "and feed-forward")
              ->type_name("post|pre"));
   rarely(app.add_option("--activation", texts.activation,
-                        "Of the feed-forward: " + values_of<Activation>() + " (gelu is erf's)")
+                        "Of the feed-forward: " + one_of(value_names<Activation>()) +
+                            " (gelu is erf's)")
              ->type_name("NAME"));
   rarely(
       app.add_option("--eps", options.eps, "Of the norms, inside the root")->type_name("E"));
@@ -106,6 +94,10 @@ void add_model_options(CLI::App& app, ModelOptions& options, ModelTexts& texts, 
                       "W_UQ and W_O"));
   rarely(app.add_flag("--allow-nonfinite", options.allow_nonfinite,
                       "Let NaN and Inf in weights and inputs through"));
+  rarely(app.add_option(
+                "--raw", input.raw,
+                "Read headerless weights: d_model=512,n_heads=8[,d_head=][,dtype=][,bias]")
+             ->type_name("LAYOUT"));
 }
 
 void finish_model_options(ModelOptions& options, const ModelTexts& texts) {
@@ -124,6 +116,10 @@ void finish_model_options(ModelOptions& options, const ModelTexts& texts) {
     require("--softcap", *softcap, std::isfinite(*softcap) && *softcap >= 0,
             "a number from 0");
   }
+}
+
+Archive open_weights(const WeightsInput& input) {
+  return input.raw.empty() ? open_archive(input.path) : open_raw(input.path, input.raw);
 }
 
 }  // namespace mha

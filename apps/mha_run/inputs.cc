@@ -1,7 +1,6 @@
 #include "mha_run/inputs.h"
 
 #include "base/error.h"
-#include "files/raw.h"
 
 namespace mha {
 namespace {
@@ -134,14 +133,14 @@ AttentionInputs<T> RunInputs<T>::tensors() const {
 template <typename T>
 RunInputs<T> read_inputs(const RunOptions& options) {
   RunInputs<T> inputs;
-  inputs.archive = options.raw.empty() ? open_archive(options.weights)
-                                       : open_raw(options.weights, options.raw);
-  inputs.model = open_model(inputs.archive, options.model);
+  const ModelOptions& asked = options.weights.model;
+  inputs.archive = open_weights(options.weights);
+  inputs.model = open_model(inputs.archive, asked);
   if (!options.key.empty()) refuse_cross_attention("--key", inputs.model);
   if (!options.value.empty()) refuse_cross_attention("--value", inputs.model);
-  inputs.encoder = read_model<T>(inputs.model, options.model);
+  inputs.encoder = read_model<T>(inputs.model, asked);
   for (Layer<T>& layer : inputs.encoder.layers) ablate(layer.attention, options.ablate);
-  const bool any_value = options.model.allow_nonfinite;
+  const bool any_value = asked.allow_nonfinite;
   inputs.x = read_sequences<T>(options.input, any_value);
   if (!options.key.empty()) inputs.key = read_sequences<T>(options.key, any_value);
   if (!options.value.empty()) inputs.value = read_sequences<T>(options.value, any_value);

@@ -40,23 +40,17 @@ struct Texts {
 // One function a help group.
 void add_weights_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
   const char* group = "Model";
-  app.add_option("-w,--weights", options.weights,
+  app.add_option("-w,--weights", options.weights.path,
                  "Read weights: safetensors, PyTorch, .npz, JSON, a folder of .npy, …;\n"
                  "names of the tool or of PyTorch and Hugging Face models")
       ->type_name("FILE")
       ->group(group);
-  add_model_options(app, options.model, texts.model, rare);
+  add_model_options(app, options.weights, texts.model, rare);
   rare.push_back(
       app.add_option("--ablate", texts.ablate,
                      "Drop the part of these heads in y (of every layer that runs);\n"
                      "their maps stay as they are")
           ->type_name("0,3,...")
-          ->group(group));
-  rare.push_back(
-      app.add_option(
-             "--raw", options.raw,
-             "Read headerless weights: d_model=512,n_heads=8[,d_head=][,dtype=][,bias]")
-          ->type_name("LAYOUT")
           ->group(group));
 }
 
@@ -170,11 +164,11 @@ void add_run_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rar
 
 Format parse_format(const std::string& name) {
   if (const auto format = format_named(name)) return *format;
-  throw Error("--format: '" + name + "' is not known; expected npy, npz, json, csv or text");
+  refuse_word("--format", name, "npy, npz, json, csv or text");
 }
 
 void finish(RunOptions& options, const Texts& texts) {
-  finish_model_options(options.model, texts.model);
+  finish_model_options(options.weights.model, texts.model);
   for (const auto& [name, value] : {std::pair{"--atol", options.tolerance.atol},
                                     std::pair{"--rtol", options.tolerance.rtol}}) {
     require(name, value, std::isfinite(value) && value >= 0, "a number from 0");
@@ -190,7 +184,7 @@ void finish(RunOptions& options, const Texts& texts) {
   if (!texts.trace_only.empty()) options.trace_only = split_at_commas(texts.trace_only);
   if (!texts.format.empty()) options.format = parse_format(texts.format);
   if (!texts.precision.empty() && texts.precision != "f32" && texts.precision != "f64") {
-    throw Error("--precision: '" + texts.precision + "' is not known; expected f32 or f64");
+    refuse_word("--precision", texts.precision, "f32 or f64");
   }
   options.f64 = texts.precision == "f64";
   options.loudness = texts.quiet         ? Loudness::quiet
@@ -205,14 +199,14 @@ std::vector<std::string> files_read(const RunOptions& options) {
   for (const auto* masks : {&options.keep_masks, &options.drop_masks, &options.add_masks}) {
     specs.insert(specs.end(), masks->begin(), masks->end());
   }
-  std::vector<std::string> paths = {options.weights, options.model.config};
+  std::vector<std::string> paths = {options.weights.path, options.weights.model.config};
   for (const std::string& spec : specs) paths.push_back(parse_source(spec).path);
   return paths;
 }
 
 // Combinations that cannot mean anything, and names used twice.
 void check(const RunOptions& options) {
-  if (options.weights.empty()) throw Error("--weights FILE is missing; see --help");
+  if (options.weights.path.empty()) throw Error("--weights FILE is missing; see --help");
   if (options.input.empty()) throw Error("--input FILE is missing; see --help");
   // Devices and pipes have no suffix.
   const std::string suffix = std::filesystem::path(options.trace).extension().string();

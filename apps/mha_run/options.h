@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/load.h"
 #include "files/format.h"
 #include "log.h"
+#include "model_options.h"
 #include "results/compare.h"
 
 namespace mha {
@@ -16,9 +16,7 @@ namespace mha {
 // for.
 struct RunOptions {
   // Model
-  std::string weights;
-  std::string raw;  // layout of headerless weights
-  ModelOptions model;
+  WeightsInput weights;
   std::vector<std::size_t> ablate;
 
   // Input

@@ -4,11 +4,8 @@
 
 #include "files/archive_writer.h"
 #include "files/whole_file.h"
-#include "mha_weights/options.h"
 
 namespace mha {
-
-Archive open_weights(const WeightsInput& input);
 
 // Throws Error where binary would go to a terminal.
 WholeFile open_weights_output(const std::string& path, ArchiveFormat format);

@@ -10,17 +10,12 @@
 #include "files/names.h"
 #include "mha_weights/files.h"
 #include "program.h"
+#include "results/label.h"
 
 namespace mha {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
-
-// Characters that a terminal shows, of UTF-8.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
 
 // A row a line, columns aligned; a cell beyond `widest` pushes its own row only.
 std::string table(const Rows& rows, std::size_t widest = 64) {
@@ -28,7 +23,7 @@ std::string table(const Rows& rows, std::size_t widest = 64) {
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::size_t width = width_of(row[i]);
+      const std::size_t width = display_width(row[i]);
       if (width <= widest) widths[i] = std::max(widths[i], width);
     }
   }
@@ -36,9 +31,7 @@ std::string table(const Rows& rows, std::size_t widest = 64) {
   for (const auto& row : rows) {
     std::string line = " ";
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += " " + row[i];
-      const std::size_t width = width_of(row[i]);
-      line.append(1 + (width < widths[i] ? widths[i] - width : 0), ' ');
+      line += " " + pad_right(row[i], widths[i]) + " ";
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

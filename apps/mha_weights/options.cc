@@ -57,16 +57,11 @@ void add_weights_input(CLI::App& command, WeightsInput& input, Texts& texts) {
                   "A weights file of any container and naming scheme, or a folder")
       ->type_name("");
   Rare rare;  // this help is short enough to show all
-  add_model_options(command, input.model, texts.model, rare);
+  add_model_options(command, input, texts.model, rare);
   // These say how to compute, which nobody does here.
   for (const char* name : {"--part", "--absorb"}) {
     command.remove_option(command.get_option(name));
   }
-  command
-      .add_option("--raw", input.raw,
-                  "Read headerless weights: d_model=512,n_heads=8[,d_head=][,dtype=][,bias]")
-      ->type_name("LAYOUT")
-      ->group("Model");
 }
 
 void add_output(CLI::App& command, Texts& texts) {
@@ -139,8 +134,7 @@ void add_init_options(CLI::App& command, InitOptions& options, Texts& texts) {
 ArchiveFormat output_format(const Texts& texts, const std::string& path) {
   if (texts.format.empty()) return archive_format_of_path(path);
   if (const auto format = archive_format_named(texts.format)) return *format;
-  throw Error("--format: '" + printable(texts.format) +
-              "' is not known; expected json, npz, safetensors or bin");
+  refuse_word("--format", texts.format, "json, npz, safetensors or bin");
 }
 
 void finish_input(WeightsInput& input, const Texts& texts) {
@@ -152,8 +146,7 @@ void finish_inspect(InspectOptions& options, const Texts& texts) {
   finish_input(options.input, texts);
   options.json = texts.format == "json";
   if (options.json || texts.format.empty() || texts.format == "text") return;
-  throw Error("--format: '" + printable(texts.format) +
-              "' is not known; expected text or json");
+  refuse_word("--format", texts.format, "text or json");
 }
 
 // Whether writing to `output` would lose what is read from `input`.
@@ -199,19 +192,6 @@ TorchModule parse_module(const std::string& text) {
               "; expected " + list_of(known));
 }
 
-template <typename Value>
-void parse(const std::string& option, const std::string& text, Value& value) {
-  if (text.empty()) return;
-  const auto parsed = value_named<Value>(text);
-  if (parsed) {
-    value = *parsed;
-    return;
-  }
-  std::vector<std::string> known(value_names<Value>().begin(), value_names<Value>().end());
-  throw Error(option + ": '" + printable(text) + "' is not known; expected one of " +
-              list_of(known));
-}
-
 // An option that the module has no use for would seem to have done something.
 void refuse_unused(const CLI::App& command, const std::string& module) {
   for (const CLI::Option* option : command.get_options()) {
@@ -223,9 +203,7 @@ void refuse_unused(const CLI::App& command, const std::string& module) {
 }
 
 void finish_init(const CLI::App& command, InitOptions& options, const Texts& texts) {
-  if (texts.like != "torch") {
-    throw Error("--like: '" + printable(texts.like) + "' is not known; expected torch");
-  }
+  if (texts.like != "torch") refuse_word("--like", texts.like, "torch");
   TorchArguments& arguments = options.arguments;
   arguments.module = parse_module(texts.module);
   refuse_unused(command, texts.module);
@@ -235,8 +213,10 @@ void finish_init(const CLI::App& command, InitOptions& options, const Texts& tex
     }
   }
   options.seed = parse_seed(texts.seed);
-  parse("--norm", texts.norm, arguments.norm);
-  parse("--activation", texts.activation, arguments.activation);
+  if (!texts.norm.empty()) arguments.norm = parse_word<NormPlacement>("--norm", texts.norm);
+  if (!texts.activation.empty()) {
+    arguments.activation = parse_word<Activation>("--activation", texts.activation);
+  }
   options.format = output_format(texts, options.output);
   if (texts.sample.empty()) return;
   options.sample_shape = parse_counts("--sample", texts.sample[0]);

@@ -5,20 +5,13 @@
 #include <string>
 #include <variant>
 
-#include "checkpoint/load.h"
 #include "checkpoint/torch_init.h"
 #include "files/archive_writer.h"
 #include "log.h"
+#include "model_options.h"
 #include "tensor/tensor.h"
 
 namespace mha {
-
-// A weights file that is there, and what is said about it.
-struct WeightsInput {
-  std::string path;
-  std::string raw;  // layout of headerless weights
-  ModelOptions model;
-};
 
 struct InspectOptions {
   WeightsInput input;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "cli/workspace.h"
 #include "files/archive.h"
 #include "support/golden.h"
+#include "support/terminal.h"
 
 using namespace mha;
 
@@ -340,4 +342,21 @@ TEST_CASE("help is short, and every command has its own") {
     CHECK(has_text(own.out, "Usage: mha-weights " + command));
   }
   CHECK(folder.weights({"--version"}).out.rfind("mha-weights ", 0) == 0);
+}
+
+SCENARIO("binary never goes to a terminal") {
+  const Weights folder;
+  const Terminal terminal;
+  const std::vector<std::string> init = {"init", "--d-model", "8", "--n-heads", "2"};
+  const auto refused = [&](std::vector<std::string> args, const std::string& what) {
+    args.insert(args.begin(), init.begin(), init.end());
+    const Outcome outcome = folder.weights(args);
+    CHECK(outcome.status == 2);
+    CHECK(outcome.err.find(terminal.path() + ": is a terminal and " + what + " is binary") !=
+          std::string::npos);
+  };
+  refused({"--format", "npz", "-o", terminal.path()}, "npz");
+  refused({"--format", "bin", "-o", terminal.path()}, "safetensors");
+  refused({"-o", "w.bin", "--sample", "1,4,8", terminal.path()}, "npy");
+  CHECK_FALSE(std::filesystem::exists(folder.files / "w.bin"));
 }

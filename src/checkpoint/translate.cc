@@ -348,6 +348,10 @@ Translated translate(const Archive& archive, const TranslateOptions& options) {
   const Config* const config = opened ? &*opened : nullptr;
   const NameIndex names(archive);
   std::optional<Tower> tower = recognise(archive, names, config, options.prefix);
+  if (!tower && !options.prefix.empty()) {
+    throw Error(archive.path + ": no layers under the prefix " + printable(options.prefix) +
+                ": the names are native, of one tower");
+  }
   if (!tower) return translate_native(archive, config);
   return Translator(archive, names, config, options, std::move(*tower)).translate();
 }

@@ -261,6 +261,9 @@ TEST_CASE("native names are left as they are") {
   CHECK(by_name(result.config) ==
         std::map<std::string, std::string>{{"n_heads", "2"}, {"activation", "silu"}});
   CHECK(translated(stacked("layers.", 2, alone)).stack);
+  CHECK(translate_error(alone, "", prefix("encoder.")) ==
+        "w.safetensors: no layers under the prefix encoder.: the names are native, of one "
+        "tower");
   CHECK(translated({{"heads[0].W_Q", {4, 2}}}).scheme == "native");
   CHECK(translated({{"W_K", {4, 4}}}).scheme == "native");
   CHECK(translated({{"w_q", {4, 4}}}).scheme == "native");  // which says what is meant

@@ -81,7 +81,12 @@ void refuse_unknown(const CLI::App& app) {
   const std::vector<std::string> words = app.remaining();
   if (words.empty()) return;
   const std::string name = words.front().substr(0, words.front().find('='));
-  if (name.rfind('-', 0) != 0) throw Error("'" + words.front() + "' is no option; see --help");
+  if (name.rfind('-', 0) != 0) {
+    const bool takes_weights = app.get_option_no_throw("--weights") != nullptr;
+    throw Error("'" + words.front() + "' is no option" +
+                (takes_weights ? ", files go behind one, as in --weights FILE" : "") +
+                "; see --help");
+  }
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& long_name : option->get_lnames()) {

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kExamples =
     R"(Weights files: what is in them, the same weights in another format, fresh weights.
 
-  mha-weights inspect model.safetensors                       scheme, settings, a row a tensor
+  mha-weights inspect pytorch_model.bin                       scheme, settings, a row a tensor
   mha-weights convert pytorch_model.bin w.npz --layer 3       native names, numbers unchanged
   mha-weights init --like torch --seed 0 --d-model 8 --n-heads 2 -o w.bin --sample 1,4,8 x.npy
 )";
@@ -47,7 +47,7 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   command->allow_extras();
   command->add_flag("-v,--verbose", texts.verbose,
                     "Say which settings are in force and what is left out");
-  command->add_flag("-q,--quiet", texts.quiet, "No warnings");
+  command->add_flag("-q,--quiet", texts.quiet, "Say nothing but errors");
   return command;
 }
 
@@ -232,7 +232,8 @@ void refuse_unknown_command(const CLI::App& app) {
   const std::vector<std::string> commands = {"inspect", "convert", "init"};
   if (!words.empty() && words.front().rfind('-', 0) != 0) {
     throw Error("'" + printable(words.front()) + "' is no command" +
-                did_you_mean(words.front(), commands) + "; see --help");
+                did_you_mean(words.front(), commands) + "; expected " + list_of(commands) +
+                "; see --help");
   }
   refuse_unknown(app);
 }

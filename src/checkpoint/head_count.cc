@@ -31,7 +31,8 @@ void require_said(const ShapeCheck& check, const HeadCount& count,
                   const Projection& projection) {
   if (count.said) return;
   check.fail(check.found_shape(*projection.parts->members[0]) +
-             ", heads side by side, and nothing says how many: give --n-heads");
+             ", heads side by side, and nothing says how many: give --n-heads, or "
+             "--config with the model's config.json");
 }
 
 void settle_by_config(HeadCount& count) {

@@ -36,7 +36,8 @@ std::span<const Refusal> common_refusals() {
   static const std::string kQkNorm = "norms of q and k are not done";
   static const std::string kFourNorms = "layers of four norms are not done";
   static const std::string kCross =
-      "a decoder's attention to another sequence is not done: choose the encoder by --prefix";
+      "a decoder's attention to another sequence is not done; an encoder in the same file is "
+      "chosen by --prefix";
   static const std::string kLora =
       "a LoRA adapter is not applied: merge it into the weights first";
   static const std::string kQuantised = "quantised weights are not done: save them as floats";

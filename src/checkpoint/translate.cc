@@ -183,7 +183,7 @@ class Translator {
     }
     if (!missing.empty()) {
       fail(list_of(missing) + (missing.size() == 1 ? " is" : " are") + " missing (scheme " +
-           scheme_.name + ")" + folded_hint());
+           scheme_.name + ")" + folded_hint() + shard_hint());
     }
   }
 
@@ -211,6 +211,12 @@ class Translator {
     return ": where norms are folded into what reads them, a config must say " +
            scheme_.unit_norm.first + " " + scheme_.unit_norm.second;
   }
+
+  std::string shard_hint() const {
+    const bool is_shard = archive_.path.find("-of-0") != archive_.path.npos;
+    return is_shard ? ": a shard alone is not a model, give the .index.json beside it" : "";
+  }
+
   void add_ones(const LayerNames& layer, const std::string& native) {
     const Member* bias = checks_->find(layer, rule_of("b_O").names);
     if (bias == nullptr) return;  // which is said to be missing
@@ -278,7 +284,9 @@ class Translator {
         return {count, said.source};
       }
     }
-    fail("nothing says how many heads there are: give --n-heads or --config");
+    fail(
+        "nothing says how many heads there are: give --n-heads, or --config with the "
+        "model's config.json");
   }
 
   void add_last_norm() {

@@ -22,6 +22,20 @@
 namespace mha {
 namespace {
 
+// "model_type": stands in every config of Hugging Face.
+bool is_model_config(std::string_view text) {
+  constexpr std::string_view kKey = "\"model_type\"";
+  const std::size_t found = text.find(kKey);
+  if (found == text.npos) return false;
+  const std::size_t next = text.find_first_not_of(" \t\r\n", found + kKey.size());
+  return next != text.npos && text[next] == ':';
+}
+
+bool is_keras_zip(const std::vector<ZipEntry>& entries) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const ZipEntry& entry) { return entry.name.ends_with(".h5"); });
+}
+
 [[noreturn]] void refuse_dtype(const Archive& archive, const Member& member) {
   const std::string found = where(archive, member) + ": dtype " + printable(member.dtype_name);
   if (member.dtype == DType::text) throw Error(found + " is text, expected numbers");
@@ -69,11 +83,21 @@ Archive read_archive(const Bytes& bytes, const std::string& path) {
     case Content::npy: return open_npy(bytes, path);
     case Content::zip: {
       const std::vector<ZipEntry> entries = read_zip(bytes, path);
+      if (is_keras_zip(entries)) {
+        throw Error(path +
+                    ": is a .keras archive, which is not read; save its weights as .npz");
+      }
       return is_torch_zip(entries) ? open_torch_zip(entries, path) : open_npz(entries, path);
     }
     case Content::torch: return open_torch_legacy(bytes, path);
     case Content::safetensors: return open_safetensors(bytes, path);
-    case Content::json: return open_json(bytes, path);
+    case Content::json:
+      if (is_model_config(bytes.text())) {
+        throw Error(path +
+                    ": is a model's config, not its weights; give the weights, which "
+                    "find a config.json beside them");
+      }
+      return open_json(bytes, path);
     case Content::text: break;
   }
   return open_text(bytes, path);

@@ -207,6 +207,12 @@ Content content_of(std::string_view bytes, const std::string& path) {
   constexpr std::size_t kSample = 4096;
   const std::string_view sample = bytes.substr(0, kSample);
   if (std::all_of(sample.begin(), sample.end(), is_text_byte)) return Content::text;
+  // They begin with anything.
+  if (path.find(".ckpt.data-") != path.npos) {
+    throw Error(path +
+                ": is the data of a TensorFlow checkpoint, which is not read; save its "
+                "tensors as .npz");
+  }
   throw Error(
       path +
       ": is none of safetensors, PyTorch, .npz, .npy, JSON or text; it begins with bytes " +

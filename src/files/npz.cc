@@ -87,6 +87,23 @@ void add_npy(ZipWriter& zip, const std::string& name, const Tensor<T>& tensor) {
 template void add_npy(ZipWriter&, const std::string&, const Tensor<float>&);
 template void add_npy(ZipWriter&, const std::string&, const Tensor<double>&);
 
+namespace {
+
+// What people mean who give the folder of a model of Hugging Face; "" for none.
+std::string checkpoint_in(const std::filesystem::path& folder) {
+  std::error_code failure;
+  for (const char* sub : {"", "0_Transformer"}) {  // … of sentence-transformers
+    for (const char* name : {"model.safetensors", "model.safetensors.index.json",
+                             "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+      const std::filesystem::path file = folder / sub / name;
+      if (std::filesystem::is_regular_file(file, failure)) return printable(file.string());
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 Archive open_npy_folder(const std::string& path) {
   Archive archive;
   archive.path = printable(path);
@@ -102,8 +119,11 @@ Archive open_npy_folder(const std::string& path) {
                 Fault::system);
   }
   if (files.empty()) {
+    const std::string checkpoint = checkpoint_in(path);
     throw Error(archive.path +
-                ": is a folder without .npy files, expected a tensor in each NAME.npy");
+                (checkpoint.empty()
+                     ? ": is a folder without .npy files, expected a tensor in each NAME.npy"
+                     : ": is a folder, expected the file in it: " + checkpoint));
   }
   std::sort(files.begin(), files.end());
   for (const auto& file : files) {

@@ -20,6 +20,12 @@ enum class Delimiter { comma, tab, blanks };
 
 bool is_blank(char c) { return kBlanks.find(c) != kBlanks.npos; }
 
+bool begins_as_word(std::string_view cell) {
+  if (cell.empty()) return false;
+  const char c = lower(cell[0]);
+  return (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
+}
+
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kBlanks);
   if (first == text.npos) return {};
@@ -295,7 +301,10 @@ class Table {
     fail("line " + std::to_string(line) + ", column " + std::to_string(index + 1) + ": " +
          shown +
          (result.ec == std::errc::result_out_of_range ? " is beyond what a double holds"
-                                                      : " is no number"));
+                                                      : " is no number") +
+         (numbers_.empty() && begins_as_word(cell)
+              ? "; a line holds the numbers of one token, not words"
+              : ""));
   }
 
   void start(std::size_t line, std::size_t width, std::size_t cells) {

@@ -107,7 +107,10 @@ Sequences<T> read_sequences(const std::string& spec, bool allow_nonfinite) {
   const Shape& shape = opened.member->shape;
   if (shape.size() != 2 && shape.size() != 3) {
     throw Error(sequences.where + " is " + to_string(shape) +
-                ", expected [n, d_model] or [batch, n, d_model]");
+                ", expected [n, d_model] or [batch, n, d_model]" +
+                (opened.member->dtype == DType::i64 || opened.member->dtype == DType::i32
+                     ? ": vectors, not the numbers of tokens"
+                     : ""));
   }
   if (std::find(shape.begin(), shape.end(), std::size_t{0}) != shape.end()) {
     throw Error(sequences.where + " is " + to_string(shape) + ": no tokens to attend to");

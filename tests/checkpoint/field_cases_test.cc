@@ -196,7 +196,7 @@ TEST_CASE(
   check_told(run(ramp, heads(4)), {.077880, .058573});
   CHECK(refusal(ramp) ==
         "w.json: W_q.weight (as W_Q) is [4, 4], heads side by side, and nothing says "
-        "how many: give --n-heads");
+        "how many: give --n-heads, or --config with the model's config.json");
   CHECK(refusal(ramp, heads(3)) ==
         "w.json: W_q.weight (as W_Q) is [4, 4]: its 4 columns do not split into 3 "
         "heads (n_heads 3, --n-heads, d_model 4)");

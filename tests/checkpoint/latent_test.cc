@@ -72,7 +72,8 @@ TEST_CASE("latent attention's heads may lie side by side") {
   CHECK(loaded.weights().sizes.d_v == 5);
   CHECK(
       refusal(beside) ==
-      "w.json: W_UQ is [6, 6], heads side by side, and nothing says how many: give --n-heads");
+      "w.json: W_UQ is [6, 6], heads side by side, and nothing says how many: give --n-heads, "
+      "or --config with the model's config.json");
   CHECK(refusal(beside, heads(5)) ==
         "w.json: W_UQ is [6, 6]: its 6 columns do not split into 5 heads (n_heads 5, "
         "--n-heads)");

@@ -57,7 +57,8 @@ TEST_CASE("heads side by side are taken as they are") {
 TEST_CASE("the head count of heads side by side is asked for, never guessed") {
   CHECK(
       refusal(side_by_side()) ==
-      "w.json: W_Q is [4, 4], heads side by side, and nothing says how many: give --n-heads");
+      "w.json: W_Q is [4, 4], heads side by side, and nothing says how many: give --n-heads, "
+      "or --config with the model's config.json");
   CHECK(
       refusal(side_by_side(), heads(3)) ==
       "w.json: W_Q is [4, 4]: its 4 columns do not split into 3 heads (n_heads 3, --n-heads, "

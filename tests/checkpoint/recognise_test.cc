@@ -190,7 +190,8 @@ TEST_CASE("a decoder's layers are a tower too, refused by name where chosen") {
         "layer of whisper)");
   CHECK(translate_error(both, "", prefix("model.decoder.")) ==
         "w.safetensors: model.decoder.layers.0.encoder_attn.k_proj.weight: a decoder's "
-        "attention to another sequence is not done: choose the encoder by --prefix");
+        "attention to another sequence is not done; an encoder in the same file is chosen by "
+        "--prefix");
   CHECK(scheme_of(both, "", prefix("model.encoder")) == "whisper");
 }
 

@@ -37,6 +37,17 @@ TEST_CASE("packed projections are the thirds of one matrix") {
   CHECK(shapes_of(result).at("W_2") == Shape{6, 4});
 }
 
+TEST_CASE("a shard that was given alone says so") {
+  Names names = stacked("bert.encoder.layer.", 2, bert_layer());
+  names.pop_back();
+  Archive archive = file_of(names);
+  archive.path = "model-00001-of-00002.safetensors";
+  const std::string refusal = error_of([&] { translate(archive, {}); });
+  CHECK(
+      refusal.ends_with(" is missing (scheme bert): a shard alone is not a model, give the "
+                        ".index.json beside it"));
+}
+
 TEST_CASE("layers of a stack keep their numbers, and what stands outside is left aside") {
   const Translated result =
       translated(stacked("bert.encoder.layer.", 2, bert_layer()) +
@@ -272,7 +283,8 @@ TEST_CASE("latents are cut by heads into what turns and what does not") {
 TEST_CASE("latents need the head count, and a config's lengths must be theirs") {
   const Names layers = stacked("model.layers.", 1, deepseek_layer());
   CHECK(translate_error(layers) ==
-        "w.safetensors: nothing says how many heads there are: give --n-heads or --config");
+        "w.safetensors: nothing says how many heads there are: give --n-heads, or "
+        "--config with the model's config.json");
   CHECK(translate_error(layers, "", heads(3)) ==
         "w.safetensors: model.layers.0.self_attn.q_b_proj.weight is [8, 3]: its 8 rows do not "
         "split into 3 heads (--n-heads)");

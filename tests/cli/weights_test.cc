@@ -139,6 +139,7 @@ TEST_CASE("a wrong command line is one line and status 2") {
        "--sample: ./w.bin is written by --output already"},
       {"init --d-modle 8", "--d-modle: unknown option, did you mean --d-model?"},
       {"inti", "'inti' is no command, did you mean init?"},
+      {"ramp.json", "'ramp.json' is no command; expected inspect, convert, init; see --help"},
       {"--verison", "--verison: unknown option, did you mean --version?"},
       {"", "a command is missing, expected inspect, convert or init"},
       {"inspect", "FILE is missing"},

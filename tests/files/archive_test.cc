@@ -106,6 +106,20 @@ TEST_CASE("other models and pickles are called by their names") {
                    "00"s) == "w: is a tar archive; unpack it first");
 }
 
+TEST_CASE("a model's config and a Keras archive are not taken for weights") {
+  CHECK(open_error(R"({"architectures": ["BertModel"], "model_type" : "bert"})") ==
+        "w: is a model's config, not its weights; give the weights, which find a config.json "
+        "beside them");
+  CHECK(error_of(
+            [] { read_archive(Bytes::own("\xac\n\x7f"), "bert.ckpt.data-00000-of-00001"); }) ==
+        "bert.ckpt.data-00000-of-00001: is the data of a TensorFlow checkpoint, which is not "
+        "read; save its tensors as .npz");
+  CHECK(open_error(R"({"x": [[1]], "tokens": ["model_type"]})") == "no error");
+  CHECK(open_error(make_zip({{.name = "config.json", .content = "{}"},
+                             {.name = "model.weights.h5", .content = "\x89HDF"}})) ==
+        "w: is a .keras archive, which is not read; save its weights as .npz");
+}
+
 TEST_CASE("a path is a file, a folder, or not there") {
   const TempFolder folder;
   CHECK(error_of([&] { open_archive(folder / "w.bin"); }) ==

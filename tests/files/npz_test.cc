@@ -136,6 +136,14 @@ TEST_CASE("a folder's bad file is named, a folder without any too") {
   CHECK(error_of([&] { open_npy_folder(folder.path()); }) ==
         folder.path().string() +
             ": is a folder without .npy files, expected a tensor in each NAME.npy");
+  folder.write("pytorch_model.bin", "");
+  CHECK(error_of([&] { open_npy_folder(folder.path()); }) ==
+        folder.path().string() +
+            ": is a folder, expected the file in it: " + folder / "pytorch_model.bin");
+  folder.write("model.safetensors", "");
+  CHECK(error_of([&] {
+          open_npy_folder(folder.path());
+        }).ends_with("the file in it: " + folder / "model.safetensors"));
   folder.write("W_Q.npy", "");
   CHECK(error_of([&] { open_npy_folder(folder.path()); }) ==
         folder / "W_Q.npy" + ": 0 bytes, too few for the header of a .npy array");

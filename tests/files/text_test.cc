@@ -112,7 +112,12 @@ TEST_CASE("a first line of names is no row") {
   CHECK(read(",0.5,1\nthe,0.5,2\n").labels == Labels{"", "the"});
   CHECK(refusal("my vectors\n1 2 3\n") ==
         "x.csv: the header has 2 names, line 2 has 3 numbers");
-  CHECK(refusal("a,b\n") == "x.csv: line 1, column 2: \"b\" is no number");
+  CHECK(refusal("a,b\n") ==
+        "x.csv: line 1, column 2: \"b\" is no number; a line holds the numbers of one token, "
+        "not words");
+  CHECK(refusal("the cat sat\n")
+            .ends_with("\"cat\" is no number; a line holds the numbers of "
+                       "one token, not words"));
 }
 
 TEST_CASE("a first column of words labels the tokens") {

@@ -98,6 +98,11 @@ TEST_CASE("shapes that are no sequences are refused") {
     return error_of([&] { read_sequences<float>(path, false); }).substr(path.size());
   };
   CHECK(refusal("[1, 2]") == " is [2], expected [n, d_model] or [batch, n, d_model]");
+  const std::string ids = folder.write("ids.npy", npy("<i8", "(1,)", std::string(8, '\0')));
+  CHECK(error_of([&] { read_sequences<float>(ids, false); }) ==
+        ids +
+            " is [1], expected [n, d_model] or [batch, n, d_model]: vectors, not the numbers "
+            "of tokens");
   CHECK(refusal("[[[[1]]]]") ==
         " is [1, 1, 1, 1], expected [n, d_model] or [batch, n, d_model]");
   CHECK(refusal("[[], []]") == " is [2, 0]: no tokens to attend to");

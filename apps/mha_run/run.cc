@@ -39,10 +39,18 @@ void warn(const AttentionFindings& findings) {
   }
 }
 
+// A head count that is not the config's computes another model.
+void warn(const OpenedModel& model) {
+  for (const SettingInForce& heads : model.overruled) {
+    log_warning(heads.name + " = " + heads.value + " (" + heads.source + ")");
+  }
+}
+
 template <typename T>
 int run_in(const RunOptions& options) {
   const RunInputs<T> inputs = read_inputs<T>(options);
   log_settings(inputs);
+  warn(inputs.model);
   if (options.dry_run) {
     print_beside(options, describe_plan(inputs.run, sizeof(T)));
     return 0;

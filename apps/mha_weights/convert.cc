@@ -36,6 +36,9 @@ void convert(const ConvertOptions& options) {
   for (const SettingInForce& setting : model.in_force) {
     log_detail(setting.name + " = " + setting.value + " (" + setting.source + ")");
   }
+  for (const SettingInForce& heads : model.overruled) {
+    log_warning(heads.name + " = " + heads.value + " (" + heads.source + ")");
+  }
   for (const std::string& name : model.translated.unused) log_detail(name + " is left out");
   WholeFile file = open_weights_output(options.output, options.format);
   write_archive(file, options.format, native_archive(model, asked));

@@ -175,6 +175,10 @@ OpenedModel open_model(const Archive& archive, const ModelOptions& options) {
     }
   }
   model.in_force = merge(layers, in_force);
+  for (const HeadCount* count : {&layers[0].n_heads, &layers[0].n_kv_heads}) {
+    if (!overruled(*count)) continue;
+    model.overruled.push_back({count->name, std::to_string(*count->said), count->source});
+  }
   model.final_norm =
       !options.layers && parts.back() == Part::layer && model.tensors.contains("norm.weight");
   return model;

@@ -30,6 +30,8 @@ struct OpenedModel {
   bool final_norm = false;          // runs: all layers do, and whole
   FoundTensors tensors;             // of the stack: norm.weight, norm.bias
   std::vector<SettingInForce> in_force;
+  // Of in_force, the head counts that a config says otherwise: worth a note.
+  std::vector<SettingInForce> overruled;
 };
 
 // Finds what the options ask for, in any scheme that translate() knows, and

@@ -121,6 +121,14 @@ SCENARIO("a checkpoint of PyTorch is run as it is") {
     CHECK(trace.members[2].name == "layers.1.maps");
     CHECK(trace.members[3].name == "y");
   }
+  THEN("a head count over the config's is noted, where it is another") {
+    const Outcome other = bert(work, {"--n-heads", "8", "-o", "y.npy"});
+    CHECK(other.status == 0);
+    CHECK(has_text(other.err, "mha-run: warning: n_heads = 8 (--n-heads; "));
+    CHECK(has_text(other.err, "config.json: num_attention_heads says 4)\n"));
+    CHECK(bert(work, {"--n-heads", "8", "-q", "-o", "y.npy"}).err.empty());
+    CHECK(bert(work, {"--n-heads", "4", "-o", "y.npy"}).err.empty());
+  }
   THEN("the plan covers the layers") {
     const Outcome plan = bert(work, {"--dry-run"});
     CHECK(has_text(plan.out, "layers 0 to 1, each"));

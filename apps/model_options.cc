@@ -38,7 +38,7 @@ void add_model_options(CLI::App& app, WeightsInput& input, ModelTexts& texts, Ra
   app.add_option("--layer", texts.layers,
                  "Take these encoder layers, counted from 0: 5, 2-4 or all (default);\n"
                  "a stack's last norm runs only with all")
-      ->type_name("K|A-B")
+      ->type_name("K|A-B|all")
       ->group(kGroup);
   app.add_option("--part", texts.part,
                  "Stop after (the last layer's) attention, or run the whole layer;\n"
@@ -51,7 +51,7 @@ void add_model_options(CLI::App& app, WeightsInput& input, ModelTexts& texts, Ra
       ->type_name("FILE")
       ->group(kGroup);
   app.add_option("--prefix", options.prefix,
-                 "Take this tower of a file with several: vision_model.")
+                 "Take this tower of a file with several: vision_model., encoder.")
       ->type_name("P")
       ->group(kGroup);
   app.add_option("--n-heads", options.n_heads,
@@ -59,7 +59,7 @@ void add_model_options(CLI::App& app, WeightsInput& input, ModelTexts& texts, Ra
       ->type_name("N")
       ->group(kGroup);
   rarely(app.add_option("--n-kv-heads", options.n_kv_heads,
-                        "Key/value heads, each read by n_heads / N query heads")
+                        "Take N key/value heads, each read by n_heads / N query heads")
              ->type_name("N"));
   app.add_flag("--causal{start}", texts.causal,
                "Let query i see keys j <= i only, both counted from the start;\n"
@@ -77,17 +77,18 @@ void add_model_options(CLI::App& app, WeightsInput& input, ModelTexts& texts, Ra
                         "and feed-forward")
              ->type_name("post|pre"));
   rarely(app.add_option("--activation", texts.activation,
-                        "Of the feed-forward: " + one_of(value_names<Activation>()) +
-                            " (gelu is erf's)")
+                        "Take this in the feed-forward: " + one_of(value_names<Activation>()) +
+                            "; gelu is erf's")
              ->type_name("NAME"));
-  rarely(
-      app.add_option("--eps", options.eps, "Of the norms, inside the root")->type_name("E"));
+  rarely(app.add_option("--eps", options.eps,
+                        "Add E to the variance in the norms, inside the root")
+             ->type_name("E"));
   rarely(app.add_option("--rope", texts.rope,
                         "Turn q and k by their positions, channels paired with the\n"
                         "other half's or with neighbours")
              ->type_name("halves|pairs|none"));
   rarely(app.add_option("--rope-theta", options.rope_theta,
-                        "Base of the rotary frequencies (default 10000)")
+                        "Take T as base of the rotary frequencies (default 10000)")
              ->type_name("T"));
   rarely(app.add_flag("--absorb", options.absorb,
                       "Compute latent attention with W_UK and W_UV multiplied into\n"

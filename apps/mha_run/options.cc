@@ -17,9 +17,10 @@ namespace {
 constexpr const char* kExamples =
     R"(Multi-head attention and encoder layers over given vectors, with every head's map in sight.
 
-  mha-run -w models/article.json -i data/article-x.npy        a report: shapes, y, each head's map
-  mha-run -w w.bin -i x.npy -o y.npy --maps maps.npy          results to files, nothing on stdout
-  mha-run -w w.bin -i x.npy --expect y.npy                    exit 1 and where they differ
+  mha-run -w models/article.json -i data/article-x.npy     a report: shapes, y, each head's map
+  mha-run -w pytorch_model.bin -i x.npy --layer 5 -o y.npy --maps maps.npy
+                                                           a checkpoint's layer, results to files
+  mha-run -w w.bin -i x.npy --expect y.npy                 exit 1 and where they differ
 )";
 
 constexpr const char* kFooter =
@@ -41,8 +42,8 @@ struct Texts {
 void add_weights_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rare) {
   const char* group = "Model";
   app.add_option("-w,--weights", options.weights.path,
-                 "Read weights: safetensors, PyTorch, .npz, JSON, a folder of .npy, …;\n"
-                 "names of the tool or of PyTorch and Hugging Face models")
+                 "Read weights: safetensors, PyTorch, .npz, JSON, a folder of .npy, …,\n"
+                 "under native names or those of PyTorch and Hugging Face models")
       ->type_name("FILE")
       ->group(group);
   add_model_options(app, options.weights, texts.model, rare);
@@ -159,7 +160,8 @@ void add_run_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rar
   app.add_flag("-v,--verbose", texts.verbose,
                "Say which settings are in force and who said so")
       ->group(group);
-  rare.push_back(app.add_flag("-q,--quiet", texts.quiet, "No warnings")->group(group));
+  rare.push_back(
+      app.add_flag("-q,--quiet", texts.quiet, "Say nothing but errors")->group(group));
 }
 
 Format parse_format(const std::string& name) {

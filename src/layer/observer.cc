@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 
 namespace mha {
 namespace {
@@ -26,6 +25,42 @@ constexpr std::array<std::string_view, kSteps> kNames = {"x",
                                                          "y",
                                                          "norm"};
 
+// What a layer does, in order of computation.
+constexpr std::array<Step, 17> kPostNorm = {Step::x,
+                                            Step::q,
+                                            Step::k,
+                                            Step::v,
+                                            Step::scores,
+                                            Step::maps,
+                                            Step::head_outputs,
+                                            Step::concat,
+                                            Step::contributions,
+                                            Step::attention_output,
+                                            Step::residual1,
+                                            Step::norm1,
+                                            Step::ffn_hidden,
+                                            Step::ffn_output,
+                                            Step::residual2,
+                                            Step::norm2,
+                                            Step::y};
+constexpr std::array<Step, 17> kPreNorm = {Step::x,
+                                           Step::norm1,
+                                           Step::q,
+                                           Step::k,
+                                           Step::v,
+                                           Step::scores,
+                                           Step::maps,
+                                           Step::head_outputs,
+                                           Step::concat,
+                                           Step::contributions,
+                                           Step::attention_output,
+                                           Step::residual1,
+                                           Step::norm2,
+                                           Step::ffn_hidden,
+                                           Step::ffn_output,
+                                           Step::residual2,
+                                           Step::y};
+
 }  // namespace
 
 std::string_view name_of(Step step) { return kNames.at(static_cast<std::size_t>(step)); }
@@ -37,21 +72,11 @@ std::optional<Step> step_named(std::string_view name) {
 }
 
 std::vector<Step> steps_of(const LayerSettings& settings) {
-  const bool pre = settings.norm == NormPlacement::pre;
-  const bool whole = settings.part == Part::layer;
-  std::vector<Step> steps{Step::x};
-  const auto add = [&](bool done, std::initializer_list<Step> more) {
-    if (done) steps.insert(steps.end(), more);
-  };
-  add(pre, {Step::norm1});
-  add(true, {Step::q, Step::k, Step::v, Step::scores, Step::maps, Step::head_outputs,
-             Step::concat, Step::contributions, Step::attention_output});
-  add(whole, {Step::residual1});
-  add(whole, {pre ? Step::norm2 : Step::norm1});
-  add(whole, {Step::ffn_hidden, Step::ffn_output, Step::residual2});
-  add(whole && !pre, {Step::norm2});
-  add(whole, {Step::y});
-  return steps;
+  const auto& steps = settings.norm == NormPlacement::pre ? kPreNorm : kPostNorm;
+  const auto* const last = settings.part == Part::layer
+                               ? steps.end()
+                               : std::ranges::find(steps, Step::attention_output) + 1;
+  return {steps.begin(), last};
 }
 
 Shape shape_of(Step step, const LayerSizes& sizes, std::size_t n_queries, std::size_t n_keys) {

@@ -1,6 +1,8 @@
 #include "model_options.h"
 
+#include <charconv>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -21,13 +23,21 @@ void parse(const std::string& option, const std::string& text, std::optional<Val
 // "5", "2-4" or "all"
 std::optional<LayerRange> parse_layers(const std::string& text) {
   if (text.empty() || text == "all") return std::nullopt;
-  const std::string option = "--layer";
-  const std::size_t dash = text.find('-');
-  const std::size_t first = parse_counts(option, text.substr(0, dash)).front();
-  if (dash == std::string::npos) return LayerRange{first, first};
-  const std::size_t last = parse_counts(option, text.substr(dash + 1)).front();
+  const std::string subject = "--layer: '" + printable(text) + "'";
+  const auto number = [&](std::string_view digits) {
+    std::size_t value = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [stop, failure] = std::from_chars(digits.data(), end, value);
+    if (failure == std::errc() && stop == end) return value;
+    throw Error(subject +
+                " names no layers; expected one, as in 5, a range, as in 2-4, or all");
+  };
+  const std::string_view all = text;
+  const std::size_t dash = all.find('-');
+  const std::size_t first = number(all.substr(0, dash));
+  const std::size_t last = dash == all.npos ? first : number(all.substr(dash + 1));
   if (first <= last) return LayerRange{first, last};
-  throw Error(option + ": '" + printable(text) + "' ends before it begins");
+  throw Error(subject + " ends before it begins");
 }
 
 }  // namespace

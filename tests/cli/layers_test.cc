@@ -147,7 +147,9 @@ SCENARIO("what a stack cannot do is refused by name") {
   };
   refuses({"--layer", "2"}, "layer 2 is not there, layers are 0 to 1");
   refuses({"--layer", "1-0"}, "--layer: '1-0' ends before it begins");
-  refuses({"--layer", "one"}, "--layer: 'one' is no count");
+  for (const std::string wrong : {"one", "0,1", "-1", "1-", "0-1-2"}) {
+    refuses({"--layer", wrong}, "--layer: '" + wrong + "' names no layers; expected one");
+  }
   refuses({"--part", "head"}, "--part: 'head' is not known; expected attention or layer");
   refuses({"--activation", "geluu"}, "--activation: 'geluu' is not known");
   refuses({"--eps", "0"}, "--eps: 0 is not a number above 0");

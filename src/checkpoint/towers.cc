@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <set>
 #include <unordered_set>
 
@@ -104,14 +105,15 @@ bool begins_with(std::string_view layer, std::string_view prefix) {
   return next == '.' || (is_digit(next) && !is_digit(prefix.back()));
 }
 
-// As above, or behind wrappers.
-bool is_selected(std::string_view layer, std::string_view prefix, bool behind_wrappers) {
-  if (begins_with(layer, prefix)) return true;
+// As above, or behind wrappers: how much of the layer's prefix that takes up.
+std::optional<std::size_t> selected(std::string_view layer, std::string_view prefix,
+                                    bool behind_wrappers) {
+  if (begins_with(layer, prefix)) return prefix.size();
   for (std::size_t dot = layer.find('.'); behind_wrappers && dot != layer.npos;
        dot = layer.find('.', dot + 1)) {
-    if (begins_with(layer.substr(dot + 1), prefix)) return true;
+    if (begins_with(layer.substr(dot + 1), prefix)) return dot + 1 + prefix.size();
   }
-  return false;
+  return std::nullopt;
 }
 
 // Attention within a whole layer is that layer's; of two that stand within each
@@ -191,12 +193,11 @@ std::vector<Draft> draft_towers(const std::string& path, const NameIndex& names,
   std::map<std::string, Draft> drafts;
   for (const NameIndex::Entry& entry : names.all()) {
     part(entry.name, rows_by_name(true), [&](std::string_view stem, const Rows& rows) {
-      if (!is_selected(stem, prefix, behind_wrappers)) return;
+      const auto taken = selected(stem, prefix, behind_wrappers);
+      if (!taken) return;
       Numbered parts = take_apart(stem);
-      // A prefix that reaches behind the number means this one alone.
-      const bool chosen = !prefix.empty() && begins_with(stem, prefix) &&
-                          prefix.size() > parts.before.size() + parts.number.size() + 1;
-      if (chosen) parts = {stem, "", ""};
+      // A prefix that has the number too means this one alone.
+      if (*taken >= parts.before.size() + parts.number.size()) parts = {stem, "", ""};
       for (const Scheme* row : rows) {
         const bool whole = is_whole(*row);
         Draft& draft = drafts[std::string(parts.before) + '\n' + std::string(parts.after) +

@@ -176,6 +176,13 @@ TEST_CASE("a prefix may leave out wrappers, and go down to one module") {
   CHECK(one.scheme == "bert-attention");
   CHECK_FALSE(one.stack);
   CHECK(one.archive.at("W_Q").origin == "encoder.layer.1.attention.self.query.weight");
+  const std::string text = GENERATE("encoder.layer.1.", "encoder.layer.1", "layer.1.");
+  INFO(text);
+  const Translated layer =
+      translated(stacked("encoder.layer.", 12, bert_layer()), "", prefix(text));
+  CHECK(layer.scheme == "bert");
+  CHECK_FALSE(layer.stack);
+  CHECK(layer.archive.at("W_Q").origin == "encoder.layer.1.attention.self.query.weight");
 }
 
 TEST_CASE("a decoder's layers are a tower too, refused by name where chosen") {

@@ -69,6 +69,7 @@ Scheme modernbert() {
                    {"activation", "gelu"},
                    {"eps", "1e-05"},
                    {"rope", "halves"}},
+      .keys = {{"norm_eps", "eps"}},
       .windows = {.key = "local_attention",
                   .width = 128,
                   .both_sides = true,

@@ -30,6 +30,11 @@ std::optional<double> number_of(const std::string& text) {
   return value;
 }
 
+bool is_same(const std::string& a, const std::string& b) {
+  const auto value = number_of(a);
+  return a == b || (value && value == number_of(b));
+}
+
 // "sliding_attention" layers, by the words of a list.
 const std::string kFull = "full_attention";
 const std::string kSliding = "sliding_attention";
@@ -89,7 +94,10 @@ class Reader {
   // What a key says of its native setting; nothing where it says nothing.
   std::optional<std::string> value_of(const ConfigKey& key) const {
     const ConfigEntry* entry = find(key.key);
-    if (entry == nullptr) return std::nullopt;
+    if (entry == nullptr) {
+      refuse_object(key.key);
+      return std::nullopt;
+    }
     if (!key.values.empty()) return translated(key, *entry);
     // Words: as those of the setting's own name.
     for (const ConfigKey& common : common_keys()) {
@@ -138,6 +146,14 @@ class Reader {
   }
 
  private:
+  // An object with keys, which alone are entries, where a value should be.
+  void refuse_object(const std::string& key) const {
+    const std::string prefix = section_ + key + ".";
+    const auto within = config_.entries.lower_bound(prefix);
+    if (within == config_.entries.end() || !within->first.starts_with(prefix)) return;
+    throw Error(source(key) + " is an object, expected a value");
+  }
+
   static std::string shown(const ConfigEntry& entry) {
     const std::string text = printable(entry.value.substr(0, 60));
     return entry.kind == Kind::string ? "\"" + text + "\"" : text;
@@ -265,17 +281,28 @@ bool turns(const std::vector<Said>& said) {
   });
 }
 
+// A family's own keys come first; of the others none may contradict another.
 void read_keys(SchemeSettings& settings, const Reader& reader, const Scheme& scheme) {
+  std::vector<Said>& said = settings.config;
   std::vector<std::string> own;
+  auto of_family = std::ssize(scheme.keys);
   const auto add = [&](const ConfigKey& key) {
     const auto value = reader.value_of(key);
-    if (!value || says(settings.config, key.native)) return;
-    settings.config.push_back({key.native, *value, reader.source(key.key)});
+    if (!value) return;
+    const auto before = std::find_if(said.begin(), said.end(),
+                                     [&](const Said& one) { return one.name == key.native; });
+    if (before == said.end()) {
+      said.push_back({key.native, *value, reader.source(key.key)});
+    } else if (before - said.begin() >= of_family && !is_same(before->value, *value)) {
+      throw Error(reader.source(key.key) + ": " + key.native + " is " + *value + ", but " +
+                  before->value + " by " + before->source);
+    }
   };
   for (const ConfigKey& key : scheme.keys) {
     add(key);
     own.push_back(key.key);
   }
+  of_family = std::ssize(said);
   for (const ConfigKey& key : common_keys()) {
     if (!is_one_of(key.key, own)) add(key);
   }

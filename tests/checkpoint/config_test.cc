@@ -139,6 +139,18 @@ TEST_CASE("a value that means nothing names file and key") {
         "config.json: rope_theta is 0, expected a positive number");
   CHECK(error(R"({"norm_first": 1})", "torch-layer") ==
         "config.json: norm_first is 1, expected one of true, false");
+  CHECK(error(R"({"layer_norm_eps": {"a": 1}})") ==
+        "config.json: layer_norm_eps is an object, expected a value");
+}
+
+TEST_CASE("keys that contradict each other are refused, unless one is the family's own") {
+  CHECK(error(R"({"num_attention_heads": 4, "n_heads": 2})") ==
+        "config.json: num_attention_heads: n_heads is 4, but 2 by config.json: n_heads");
+  CHECK(
+      error(R"({"hidden_act": "gelu", "activation": "relu"})").find("relu by config.json: ") !=
+      std::string::npos);
+  CHECK(said(R"({"layer_norm_eps": 1e-5, "norm_eps": 0.00001})") == Strings{{"eps", "1e-5"}});
+  CHECK(said(R"({"layer_norm_eps": 1e-12, "norm_eps": 1e-5})", "modernbert")["eps"] == "1e-5");
 }
 
 TEST_CASE("what is not done is refused by its key") {

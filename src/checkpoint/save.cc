@@ -26,8 +26,8 @@ struct Parts {
   bool relative_bias = false;
 };
 
-// Everything a layer computes by, as far as it has the parts for it. The scale
-// may be left to its default, which hangs on d_head alone.
+// Everything a layer computes by, as far as it has the parts for it, defaults
+// too: a config.json that comes to lie beside the file must not speak for them.
 Settings settings_of(const LayerSettings& layer, const LayerSizes& sizes, const Parts& has) {
   const AttentionSettings& attention = layer.attention;
   Settings settings;
@@ -36,21 +36,21 @@ Settings settings_of(const LayerSettings& layer, const LayerSizes& sizes, const 
   };
   settings["n_heads"] = std::to_string(sizes.attention.n_heads);
   settings["n_kv_heads"] = std::to_string(sizes.attention.n_kv_heads);
-  if (attention.scale) settings["scale"] = format_number(*attention.scale);
+  settings["scale"] = format_number(scale_of(attention, sizes.attention.d_head));
   settings["softcap"] = format_number(attention.softcap);
   name_value("causal", attention.causal);
   name_value("rope", attention.rope);
   if (attention.rope != Rope::none) {
     settings["rope_theta"] = format_number(attention.rope_theta);
   }
-  if (attention.window) settings["window"] = std::to_string(*attention.window);
+  settings["window"] = attention.window ? std::to_string(*attention.window) : "off";
   if (has.relative_bias) {
     settings["relative_distance"] = std::to_string(attention.relative_distance);
   }
   if (sizes.attention.kv_rank != 0) {
     settings["latent_eps"] = format_number(attention.latent_eps);
   }
-  if (sizes.attention.zero_key) settings["add_zero_attn"] = "true";
+  settings["add_zero_attn"] = sizes.attention.zero_key ? "true" : "false";
   if (sizes.d_ff != 0) {
     name_value("activation", layer.activation);
     settings["gated"] = sizes.gated ? "true" : "false";

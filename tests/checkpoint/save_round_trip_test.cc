@@ -232,7 +232,6 @@ void check_same(const AttentionWeights<double>& read,
 }
 
 void check_same(const LayerSettings& read, const LayerSettings& written) {
-  CHECK(read.attention.scale == written.attention.scale);
   CHECK(read.attention.softcap == written.attention.softcap);
   CHECK(read.attention.causal == written.attention.causal);
   CHECK(read.attention.rope == written.attention.rope);
@@ -254,6 +253,8 @@ void check_same(const Encoder<double>& read, const Encoder<double>& written) {
     const Layer<double>& a = read.layers[i];
     const Layer<double>& b = written.layers[i];
     check_same(a.settings, b.settings);
+    CHECK(a.settings.attention.scale ==
+          scale_of(b.settings.attention, b.sizes().attention.d_head));
     check_same(a.attention, b.attention);
     check_same("norm1.weight", a.norm1.weight, b.norm1.weight);
     check_same("norm1.bias", a.norm1.bias, b.norm1.bias);

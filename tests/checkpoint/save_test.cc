@@ -34,10 +34,14 @@ TEST_CASE("a lone layer has bare names, heads an axis of their own") {
   CHECK(W_Q.matrix(1)(4, 2) == encoder.layers[0].attention.W_Q.matrix()(4, 5));
   const auto W_O = read_tensor<float>(archive, archive.at("W_O"));
   CHECK(W_O.matrix(1)(2, 4) == encoder.layers[0].attention.W_O.matrix()(5, 4));
+  // Defaults too: a config beside the file shall find nothing left to say.
   CHECK(archive.settings == std::map<std::string, std::string>{{"n_heads", "2"},
                                                                {"n_kv_heads", "2"},
+                                                               {"scale", "0.5773502691896258"},
                                                                {"causal", "off"},
                                                                {"softcap", "0"},
+                                                               {"window", "off"},
+                                                               {"add_zero_attn", "false"},
                                                                {"rope", "none"}});
 }
 
@@ -56,6 +60,7 @@ TEST_CASE("a stack numbers its layers, and says once what they share") {
   CHECK(archive.at("layers.1.W_1").shape == Shape{4, 6});
   CHECK(archive.at("layers.1.norm2.bias").shape == Shape{4});
   CHECK(archive.settings.at("activation") == "relu");
+  CHECK(archive.settings.at("layers.0.window") == "off");
   CHECK(archive.settings.at("layers.1.window") == "8");
   CHECK(archive.settings.count("window") == 0);
   CHECK(archive.settings.at("layers.0.eps") == "1e-05");

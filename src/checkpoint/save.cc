@@ -166,9 +166,8 @@ Member unread(const OpenedModel& model, const FoundTensor& found, bool allow_non
       const auto owner = std::make_shared<const decltype(tensor)>(std::move(tensor));
       return Bytes::share(owner, std::as_bytes(owner->values()));
     };
-    const Archive& archive = model.translated.archive;
-    return wide ? bytes(read_found<double>(archive, found, allow_nonfinite))
-                : bytes(read_found<float>(archive, found, allow_nonfinite));
+    return wide ? bytes(read_found<double>(model.file, found, allow_nonfinite))
+                : bytes(read_found<float>(model.file, found, allow_nonfinite));
   };
   return member;
 }

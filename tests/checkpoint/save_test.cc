@@ -1,9 +1,11 @@
 #include "checkpoint/save.h"
 
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "catch.h"
+#include "checkpoint/scheme_file.h"
 #include "checkpoint/torch_init.h"
 #include "files/archive.h"
 
@@ -79,4 +81,19 @@ TEST_CASE("one layer with a last norm behind it is a stack") {
   // The last norm is of the last layer's type.
   CHECK(archive.settings.at("norm_type") == "layer");
   CHECK(archive.settings.at("eps") == "1e-05");
+}
+
+TEST_CASE("a number that is none is named as the file has it, where one tensor is three") {
+  Archive file = file_of(torch_layer());
+  std::vector<float> values(48, 1.0F);
+  values[21] = std::numeric_limits<float>::quiet_NaN();  // of W_K: row 5, column 1
+  const std::string bytes(reinterpret_cast<const char*>(values.data()), 48 * sizeof(float));
+  file.members[0].fetch = [bytes] { return Bytes::own(bytes); };
+  ModelOptions options;
+  options.n_heads = 2;
+  const OpenedModel model = open_model(file, options);
+  const Archive native = native_archive(model, options);
+  CHECK(error_of([&] { read_tensor<float>(native, native.at("W_K")); }) ==
+        "w.safetensors: self_attn.in_proj_weight[5, 1] is nan; --allow-nonfinite lets it "
+        "through");
 }

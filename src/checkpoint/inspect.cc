@@ -73,8 +73,7 @@ void add_model(Inspection& inspection, const Archive& archive, const ModelOption
     inspection.n_layers = model.n_layers;
     inspection.final_norm = model.final_norm;
   } catch (const Error&) {
-    const Translated translated = translate(
-        archive, {options.prefix, options.config, options.n_heads, options.n_kv_heads});
+    const Translated translated = translate(archive, translate_options(options));
     add_translated(inspection, translated);
     add_said(inspection, translated);
     throw;

@@ -146,8 +146,7 @@ void require_layer_count(const SaidSettings& said, const ModelOptions& options, 
 OpenedModel open_model(const Archive& archive, const ModelOptions& options) {
   OpenedModel model;
   model.file = archive;
-  model.translated = translate(archive, {options.prefix, options.config, options.n_heads,
-                                         options.n_kv_heads, options.rope.has_value()});
+  model.translated = translate(archive, translate_options(options));
   const Archive& names = model.translated.archive;
   const NativeParts native = find_native(names);
   model.n_layers = native.layers.size();

@@ -10,6 +10,11 @@ std::string layer_not_there(std::size_t layer, std::size_t n_layers) {
                         : "layers are 0 to " + std::to_string(n_layers - 1));
 }
 
+TranslateOptions translate_options(const ModelOptions& options) {
+  return {options.prefix, options.config, options.n_heads, options.n_kv_heads,
+          options.rope.has_value()};
+}
+
 std::vector<Said> said_by(const ModelOptions& options) {
   std::vector<Said> said;
   const auto add = [&](const char* name, const char* option, auto value, auto text) {

@@ -40,6 +40,9 @@ struct ModelOptions {
   bool allow_nonfinite = false;
 };
 
+// Those of the options that tell how a file's names are read.
+TranslateOptions translate_options(const ModelOptions& options);
+
 // Those of the options that are settings, each with its option as source.
 std::vector<Said> said_by(const ModelOptions& options);
 

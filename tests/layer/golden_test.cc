@@ -77,7 +77,8 @@ TEMPLATE_TEST_CASE("PyTorch's outputs and maps are ours", "", float, double) {
 
 TEST_CASE("a learned and a zero key stand last, where no mask of ours reaches") {
   const Archive golden = open_archive(source_path("tests/golden/bias_and_zero_key.npz"));
-  const auto maps = run<double>(golden, golden).steps.at(Step::maps).matrix(0);
+  const auto result = run<double>(golden, golden);
+  const auto maps = result.steps.at(Step::maps).matrix(0);
   REQUIRE(maps.cols == 5 + 2);
   for (std::size_t j = 0; j < 5; ++j) CHECK(maps(3, j) == 0.0);
   CHECK(maps(3, 5) > 0.0);

@@ -9,14 +9,26 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
 
 #include "base/error.h"
+
+#if defined(__has_feature)
+#define MHA_CLANG_SANITIZED \
+  (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define MHA_CLANG_SANITIZED false
+#endif
 
 namespace mha {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kTooLittleToAsk = std::size_t{8} << 20;
 
 std::optional<std::size_t> read_number(const char* path) {
   std::ifstream file(path);
@@ -62,20 +74,111 @@ std::optional<std::size_t> address_space() {
   return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
+// What stands before each piece: as much as a cache line, so that the piece is
+// aligned to one.
+struct alignas(kCacheLine) Header {
+  std::size_t size;  // of the piece with its header
+};
+
+// Pieces of huge pages. A sanitizer sees each piece by itself instead.
+class Arena {
+ public:
+  std::byte* take(std::size_t bytes) noexcept {
+    if (bytes > std::numeric_limits<std::size_t>::max() / 2) return nullptr;
+    const std::size_t size = size_class(bytes + sizeof(Header));
+    const std::lock_guard lock(mutex_);
+    auto kept = kept_.find(size);
+    std::byte* piece = nullptr;
+    if (kept != kept_.end() && !kept->second.empty()) {
+      piece = kept->second.back();
+      kept->second.pop_back();
+    } else {
+      piece = is_cut(size) ? cut(size) : map(size);
+    }
+    if (piece == nullptr) return nullptr;
+    return reinterpret_cast<std::byte*>(new (piece) Header{size} + 1);
+  }
+
+  void give_back(std::byte* memory) noexcept {
+    std::byte* piece = memory - sizeof(Header);
+    const std::size_t size = reinterpret_cast<Header*>(piece)->size;
+    if (kSanitized || size > kLargestKept) {
+      std::free(piece);
+      return;
+    }
+    const std::lock_guard lock(mutex_);
+    try {
+      kept_[size].push_back(piece);
+    } catch (const std::bad_alloc&) {
+      if (!is_cut(size)) std::free(piece);  // else it is lost until the end
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLargestKept = std::size_t{64} << 20;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr bool kSanitized = true;
+#else
+  static constexpr bool kSanitized = MHA_CLANG_SANITIZED;
+#endif
+
+  // Each mapping of its own costs faults on small pages, and zeros to the end of a huge
+  // one; of a chunk only what is touched becomes memory.
+  static constexpr std::size_t kChunk = std::size_t{16} << 20;
+  static bool is_cut(std::size_t size) { return size <= kChunk / 4 && !kSanitized; }
+
+  // Four classes to an octave, so that a piece fits others nearly as large.
+  static std::size_t size_class(std::size_t size) {
+    std::size_t step = kCacheLine;
+    while (size / step >= 8) step *= 2;
+    return (size + step - 1) / step * step;
+  }
+
+  static std::byte* map(std::size_t size) {
+    const bool huge = size >= kHugePage / 2;
+    const std::size_t alignment = huge ? kHugePage : kCacheLine;
+    const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+    void* memory = std::aligned_alloc(alignment, rounded);
+    if (memory != nullptr && huge) madvise(memory, rounded, MADV_HUGEPAGE);
+    return static_cast<std::byte*>(memory);
+  }
+
+  std::byte* cut(std::size_t size) {
+    if (left_ < size) {
+      chunk_ = map(kChunk);
+      left_ = chunk_ == nullptr ? 0 : kChunk;
+    }
+    if (left_ < size) return nullptr;
+    std::byte* piece = chunk_;
+    chunk_ += size;
+    left_ -= size;
+    return piece;
+  }
+
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<std::byte*>> kept_;
+  std::byte* chunk_ = nullptr;
+  std::size_t left_ = 0;
+};
+
+// Never destroyed: what is static may give its memory back after it.
+Arena& arena() {
+  static Arena* const the_arena = new Arena;
+  return *the_arena;
+}
+
 }  // namespace
 
-void FreeAligned::operator()(void* p) const noexcept { std::free(p); }
+void FreeAligned::operator()(void* p) const noexcept {
+  if (p != nullptr) arena().give_back(static_cast<std::byte*>(p));
+}
 
 AlignedBytes allocate_aligned(std::size_t bytes) {
-  const std::size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* memory =
-      rounded >= bytes ? std::aligned_alloc(alignment, std::max(rounded, alignment)) : nullptr;
+  std::byte* memory = arena().take(bytes);
   if (memory == nullptr) {
     throw Error("cannot allocate " + format_bytes(bytes) + " of memory", Fault::system);
   }
-  if (alignment == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);
-  return AlignedBytes(static_cast<std::byte*>(memory));
+  return AlignedBytes(memory);
 }
 
 std::optional<std::size_t> checked_multiply(std::size_t a, std::size_t b) {
@@ -93,6 +196,8 @@ std::size_t available_memory() {
 }
 
 void require_memory(std::size_t bytes, const std::string& what, const std::string& remedy) {
+  // Asking takes longer than a small layer; where so little is left, allocating says so.
+  if (bytes <= kTooLittleToAsk) return;
   const std::size_t available = available_memory();
   if (bytes <= available) return;
   throw Error(what + " needs " + format_bytes(bytes) + " of memory, " +

@@ -12,10 +12,10 @@ struct FreeAligned {
 };
 using AlignedBytes = std::unique_ptr<std::byte[], FreeAligned>;
 
-// `bytes` of uninitialised memory, aligned to 64 bytes; from 2 MB on aligned
-// to huge pages and advised to use them, since a fresh 4 KB page costs more
-// than computing what goes into it. Throws Error(Fault::system) that names
-// the size.
+// `bytes` of uninitialised memory, aligned to 64 bytes, out of huge pages: a fresh
+// 4 KB page costs more than computing what goes into it. What is given back is
+// kept for the next that asks for as much, up to 64 MB a piece. Throws
+// Error(Fault::system) that names the size.
 AlignedBytes allocate_aligned(std::size_t bytes);
 
 // a * b, or nothing where it does not fit.

@@ -1,11 +1,10 @@
 #include "kernels/attend.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <limits>
-#include <type_traits>
+
+#include "kernels/simd_table.h"
 
 namespace mha {
 namespace {
@@ -13,26 +12,23 @@ namespace {
 template <typename T>
 constexpr T kHidden = -std::numeric_limits<T>::infinity();
 
-// On the bits, since a compiler vectorises no comparison that might trap.
-template <typename T>
-bool row_is_finite(const T* row, std::size_t n) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  const Bits exponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-  Bits bad = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    bad |= (std::bit_cast<Bits>(row[j]) & exponent) == exponent ? 1 : 0;
-  }
-  return bad == 0;
+bool row_is_finite(const float* row, std::size_t n) { return simd().row_is_finite(row, n); }
+
+void cap_row(float* row, std::size_t n, float cap) { simd().cap_row(row, n, cap); }
+
+void cap_row(double* row, std::size_t n, double cap) {
+  for (double* s = row; s != row + n; ++s) *s = cap * std::tanh(*s / cap);
+}
+
+bool row_is_finite(const double* row, std::size_t n) {
+  return std::all_of(row, row + n, [](double x) { return std::isfinite(x); });
 }
 
 }  // namespace
 
 template <typename T>
 void cap_scores(MatrixView<T> scores, T cap) noexcept {
-  for (std::size_t i = 0; i < scores.rows; ++i) {
-    T* row = scores.row(i);
-    for (std::size_t j = 0; j < scores.cols; ++j) row[j] = cap * std::tanh(row[j] / cap);
-  }
+  for (std::size_t i = 0; i < scores.rows; ++i) cap_row(scores.row(i), scores.cols, cap);
 }
 
 template <typename T>

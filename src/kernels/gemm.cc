@@ -5,8 +5,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
+#include <latch>
 #include <limits>
 #include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -27,15 +32,51 @@ int blas_int(std::size_t size) {
 // x86-64) and, where it cannot, tries again for ever.
 constexpr std::size_t kBlasBuffer = std::size_t{128} << 20;
 
-void require_blas_buffer() {
+bool can_map(std::size_t bytes) {
   void* const probe =
-      ::mmap(nullptr, kBlasBuffer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (probe == MAP_FAILED) {
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (probe == MAP_FAILED) return false;
+  ::munmap(probe, bytes);
+  return true;
+}
+
+constexpr std::size_t kStack = std::size_t{16} << 20;  // with what else a thread maps
+
+// How many threads OpenBLAS can have with their buffers, which it does not ask.
+std::size_t possible_threads(std::size_t wanted) {
+  std::latch counted(1);
+  std::vector<std::thread> others;
+  others.reserve(wanted);
+  try {
+    while (others.size() + 1 < wanted) others.emplace_back([&counted] { counted.wait(); });
+  } catch (const std::system_error&) {  // those that could be started count
+  }
+  std::size_t count = others.size() + 1;
+  counted.count_down();
+  for (std::thread& other : others) other.join();
+  while (count > 0 && !can_map(count * kBlasBuffer + (count - 1) * kStack)) --count;
+  return count;
+}
+
+std::size_t blas_threads = 1;
+bool blas_started = false;
+
+bool start_blas() {
+  const std::size_t threads = possible_threads(blas_threads);
+  if (threads == 0) {
     throw Error("the BLAS needs " + format_bytes(kBlasBuffer) + " of memory a thread, " +
                     format_bytes(available_memory()) + " are available",
                 Fault::system);
   }
-  ::munmap(probe, kBlasBuffer);
+  openblas_set_num_threads(static_cast<int>(threads));
+  blas_started = true;
+  return true;
+}
+
+// Linked statically, OpenBLAS would start a thread for each processor before main(),
+// which most runs do not use; this is what it asks after OPENBLAS_NUM_THREADS.
+[[gnu::constructor(101)]] void start_blas_with_one_thread() {
+  ::setenv("GOTO_NUM_THREADS", "1", 1);
 }
 
 // The BLAS wants a positive leading dimension even where there is no element.
@@ -73,7 +114,7 @@ void multiply(CBLAS_TRANSPOSE transpose, T alpha, ConstMatrixView<T> A, ConstMat
   assert(A.cols == (transpose == CblasTrans ? B.cols : B.rows));
   assert(C.cols == (transpose == CblasTrans ? B.rows : B.cols));
   if (C.empty()) return;
-  [[maybe_unused]] static const bool fits = (require_blas_buffer(), true);
+  [[maybe_unused]] static const bool started = start_blas();
   // One row is bound by reading B once, which gemv does several times faster.
   if (C.rows == 1 && A.cols > 0) {
     // Some releases scale an old NaN by 0 and keep it.
@@ -107,6 +148,11 @@ void gemm_transposed(float alpha, ConstMatrixView<float> A, ConstMatrixView<floa
 void gemm_transposed(double alpha, ConstMatrixView<double> A, ConstMatrixView<double> B,
                      double beta, MatrixView<double> C) {
   multiply(CblasTrans, alpha, A, B, beta, C);
+}
+
+void use_blas_threads(std::size_t count) {
+  blas_threads = count;
+  if (blas_started) start_blas();
 }
 
 const char* blas_kernel() noexcept { return openblas_get_corename(); }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "tensor/view.h"
 
 namespace mha {
@@ -19,6 +21,11 @@ void gemm_transposed(float alpha, ConstMatrixView<float> A, ConstMatrixView<floa
                      float beta, MatrixView<float> C);
 void gemm_transposed(double alpha, ConstMatrixView<double> A, ConstMatrixView<double> B,
                      double beta, MatrixView<double> C);
+
+// How many threads of its own the BLAS may use; one where nobody says. They start
+// with the first product, fewer where there is no memory for so many. Not while a
+// product is computed.
+void use_blas_threads(std::size_t count);
 
 // Name of the kernel that the BLAS picked for this processor.
 const char* blas_kernel() noexcept;

@@ -1,13 +1,18 @@
 #include "layer/attention.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <tuple>
+#include <type_traits>
+#include <vector>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernels/attend.h"
 #include "kernels/gemm.h"
+#include "layer/fused_heads.h"
 #include "layer/head_inputs.h"
 #include "layer/overflow.h"
 #include "layer/projection.h"
@@ -20,7 +25,7 @@ namespace {
 constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
 constexpr std::size_t kMostBlockRows = 128;  // more rows make no GEMM faster
 
-// The work on one item of the batch after another, in buffers of one item.
+// The work on a few items of the batch after another, in buffers of so many.
 template <typename T>
 class Run {
  public:
@@ -33,68 +38,142 @@ class Run {
         axes_(axes),
         observer_(observer),
         findings_(findings),
+        items_(HeadInputs<T>::items_at_a_time(weights.sizes, axes)),
         scale_(static_cast<T>(scale_of(settings, weights.sizes.d_head))) {
     const AttentionSizes& sizes = weights.sizes;
     const std::size_t columns = sizes.columns(axes.n_keys);
-    const std::size_t concat_width = sizes.n_heads * sizes.d_v;
     const std::size_t block_rows = score_block_rows(axes.n_queries, columns, sizeof(T));
     const std::size_t contribution_rows =
         observer.wants(Step::contributions) ? axes.n_queries : 0;
     const std::size_t distances =
         weights.relative_bias.empty() ? 0 : axes.n_queries + axes.n_keys - 1;
-    const std::size_t elements = HeadInputs<T>::size_of(sizes, axes) +
-                                 axes.n_queries * concat_width + block_rows * columns +
-                                 contribution_rows * sizes.d_model + sizes.n_heads * distances;
+    std::size_t elements = HeadInputs<T>::size_of(sizes, axes) + block_rows * columns +
+                           contribution_rows * sizes.d_model + sizes.n_heads * distances;
+    if (std::is_same_v<T, float> && FusedHeads::serve(sizes)) {
+      elements += FusedHeads::size_of(sizes, axes, observer.wants(Step::scores),
+                                      observer.wants(Step::maps));
+    }
     require_memory(elements * sizeof(T), "attention over " + std::to_string(axes.n_queries) +
                                              " queries and " + std::to_string(axes.n_keys) +
                                              " keys");
     head_inputs_.emplace(weights, settings, axes);
-    concat_ = Tensor<T>({axes.n_queries, concat_width});
-    scores_ = Tensor<T>({block_rows, columns});
     contribution_ = Tensor<T>({contribution_rows, sizes.d_model});
     if (distances > 0) {
       bias_ = bias_by_distance(weights.relative_bias, settings.relative_distance, axes,
                                first_positions(settings.causal, axes));
     }
-  }
-
-  void item(std::size_t item, ConstMatrixView<T> x, ConstMatrixView<T> key,
-            ConstMatrixView<T> value, MatrixView<T> y) {
-    const AttentionSizes& sizes = weights_.sizes;
-    q_ = head_inputs_->queries(x);
-    require_step_in_range(Step::q, item, q_);
-    show(Step::q, item, sizes.n_heads, q_);
-    k_ = head_inputs_->keys(key);
-    require_step_in_range(Step::k, item, k_);
-    show(Step::k, item, sizes.n_kv_heads, k_);
-    v_ = head_inputs_->values(value);
-    require_step_in_range(Step::v, item, v_);
-    show(Step::v, item, sizes.n_kv_heads, v_);
-
-    for (std::size_t first = 0; first < axes_.n_queries; first += scores_.shape()[0]) {
-      const std::size_t rows = std::min(scores_.shape()[0], axes_.n_queries - first);
-      for (std::size_t head = 0; head < sizes.n_heads; ++head) {
-        attend({item, head, first}, scores_.matrix().row_block(0, rows));
+    if constexpr (std::is_same_v<T, float>) {
+      // What is added to bounded scores (scores_are_bounded()) must not make them overflow.
+      const auto added = weights.relative_bias.values();
+      const bool fits = std::all_of(added.begin(), added.end(), [](float value) {
+        return std::abs(value) <= std::numeric_limits<float>::max() / 2.0F;
+      });
+      if (FusedHeads::serve(sizes) && fits) {
+        fused_.emplace(sizes, settings, mask, axes, bias_, observer);
       }
     }
-    show(Step::head_outputs, item, sizes.n_heads, concat_.matrix());
-    show(Step::concat, item, 1, concat_.matrix());
-    show_contributions(item);
-    project<T>(concat_.matrix(), weights_.W_O, weights_.b_O, y);
-    require_step_in_range(Step::attention_output, item, y);
-    show(Step::attention_output, item, 1, y);
+  }
+
+  // All of x, key and value, and y, items under one another.
+  void items(ConstMatrixView<T> x, ConstMatrixView<T> key, ConstMatrixView<T> value,
+             MatrixView<T> y) {
+    for (std::size_t first = 0; first < axes_.batch; first += items_) {
+      const std::size_t count = std::min(items_, axes_.batch - first);
+      const auto of_items = [&](auto rows, std::size_t n) {
+        return rows.row_block(first * n, count * n);
+      };
+      some_items(first, count, of_items(x, axes_.n_queries), of_items(key, axes_.n_keys),
+                 of_items(value, axes_.n_keys), of_items(y, axes_.n_queries));
+    }
   }
 
  private:
+  // Items from `first` on.
+  void some_items(std::size_t first, std::size_t count, ConstMatrixView<T> x,
+                  ConstMatrixView<T> key, ConstMatrixView<T> value, MatrixView<T> y) {
+    const AttentionSizes& sizes = weights_.sizes;
+    head_inputs_->make(x, key, value);
+    std::vector<bool> bounded(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t item = first + i;
+      const ConstMatrixView<T> q = head_inputs_->q(i);
+      const ConstMatrixView<T> k = head_inputs_->k(i);
+      const ConstMatrixView<T> v = head_inputs_->v(i);
+      // Where the scores are bounded, q and k are finite.
+      bounded[i] = fused_ && are_bounded(q, k);
+      if (!bounded[i]) require_step_in_range(Step::q, item, q);
+      show(Step::q, item, sizes.n_heads, q);
+      if (!bounded[i]) require_step_in_range(Step::k, item, k);
+      show(Step::k, item, sizes.n_kv_heads, k);
+      require_step_in_range(Step::v, item, v);
+      show(Step::v, item, sizes.n_kv_heads, v);
+    }
+    // As many as there are in a row that the fused kernels may do, or one that they may not.
+    for (std::size_t i = 0; i < count;) {
+      std::size_t end = i;
+      while (end < count && bounded[end]) ++end;
+      if (end > i) {
+        attend_fused(first, i, end - i);
+      } else {
+        attend_plainly(first, i);
+        end = i + 1;
+      }
+      i = end;
+    }
+    project<T>(head_inputs_->concat_rows(count), weights_.W_O, weights_.b_O, y);
+    for (std::size_t i = 0; i < count; ++i) {
+      const ConstMatrixView<T> reads = head_inputs_->concat(i);
+      show(Step::head_outputs, first + i, sizes.n_heads, reads);
+      show(Step::concat, first + i, 1, reads);
+      show_contributions(first + i, reads);
+      const ConstMatrixView<T> output = y.row_block(i * axes_.n_queries, axes_.n_queries);
+      require_step_in_range(Step::attention_output, first + i, output);
+      show(Step::attention_output, first + i, 1, output);
+    }
+  }
+
+  bool are_bounded(ConstMatrixView<T> q, ConstMatrixView<T> k) const {
+    if constexpr (std::is_same_v<T, float>) {
+      return scores_are_bounded(q, k, scale_of(settings_, weights_.sizes.d_head));
+    }
+    return false;
+  }
+
+  // By the fused kernels: `count` from the i-th of the items from `first_item` on.
+  void attend_fused(std::size_t first_item, std::size_t i, std::size_t count) {
+    if constexpr (std::is_same_v<T, float>) {
+      const AttentionFindings found = fused_->items(first_item, i, count, *head_inputs_);
+      findings_.empty_rows += found.empty_rows;
+      findings_.leaking_keys += found.leaking_keys;
+    }
+  }
+
+  // The i-th of the items from `first_item` on.
+  void attend_plainly(std::size_t first_item, std::size_t i) {
+    const AttentionSizes& sizes = weights_.sizes;
+    if (scores_.empty()) {
+      scores_ =
+          Tensor<T>({score_block_rows(axes_.n_queries, sizes.columns(axes_.n_keys), sizeof(T)),
+                     sizes.columns(axes_.n_keys)});
+    }
+    for (std::size_t first = 0; first < axes_.n_queries; first += scores_.shape()[0]) {
+      const std::size_t rows = std::min(scores_.shape()[0], axes_.n_queries - first);
+      for (std::size_t head = 0; head < sizes.n_heads; ++head) {
+        attend({first_item + i, head, first}, i, scores_.matrix().row_block(0, rows));
+      }
+    }
+  }
+
   // One block of query rows of one head: scores, map, head output.
-  void attend(const Place& at, MatrixView<T> scores) {
+  void attend(const Place& at, std::size_t i, MatrixView<T> scores) {
     const AttentionSizes& sizes = weights_.sizes;
     const std::size_t kv_head = sizes.kv_head_of(at.head);
-    const auto q = q_.row_block(at.first_row, scores.rows)
+    const auto q = head_inputs_->q(i)
+                       .row_block(at.first_row, scores.rows)
                        .col_block(at.head * sizes.d_head, sizes.d_head);
-    const auto k = k_.col_block(kv_head * sizes.d_head, sizes.d_head);
-    const auto v = v_.col_block(kv_head * sizes.d_v, sizes.d_v);
-    const auto output = concat_.matrix()
+    const auto k = head_inputs_->k(i).col_block(kv_head * sizes.d_head, sizes.d_head);
+    const auto v = head_inputs_->v(i).col_block(kv_head * sizes.d_v, sizes.d_v);
+    const auto output = head_inputs_->concat(i)
                             .row_block(at.first_row, scores.rows)
                             .col_block(at.head * sizes.d_v, sizes.d_v);
 
@@ -105,33 +184,22 @@ class Run {
     const MatrixView<T> of_input = scores.col_block(0, axes_.n_keys);
     if (!bias_.empty()) {
       add_by_distance<T>({bias_.matrix().row(at.head), bias_.shape()[1]}, axes_.n_queries,
-                         at.first_row, of_input);
+                         at.first_row, 0, of_input);
       require_scores_in_range(at, of_input);
     }
-    apply_mask(mask_, settings_, axes_, at.item, at.head, at.first_row, of_input);
+    apply_mask(mask_, settings_, axes_, at.item, at.head, at.first_row, 0, of_input);
     if (observer_.wants(Step::scores)) observer_.rows(Step::scores, at, scores);
     findings_.empty_rows += softmax_rows(scores);
-    count_leaks(at, of_input);
+    findings_.leaking_keys += count_leaks<T>(mask_, at.item, at.head, at.first_row, of_input);
     if (observer_.wants(Step::maps)) observer_.rows(Step::maps, at, scores);
     gemm(T{1}, scores, v, T{0}, output);
   }
 
-  void count_leaks(const Place& at, ConstMatrixView<T> map) {
-    if (mask_.add.empty()) return;
-    for (std::size_t i = 0; i < map.rows; ++i) {
-      for (std::size_t j = 0; j < map.cols; ++j) {
-        if (map(i, j) > T{0} && is_discouraged(mask_, at.item, at.head, at.first_row + i, j)) {
-          ++findings_.leaking_keys;
-        }
-      }
-    }
-  }
-
-  void show_contributions(std::size_t item) {
+  void show_contributions(std::size_t item, ConstMatrixView<T> concat) {
     if (!observer_.wants(Step::contributions)) return;
     const AttentionSizes& sizes = weights_.sizes;
     for (std::size_t head = 0; head < sizes.n_heads; ++head) {
-      gemm(T{1}, concat_.matrix().col_block(head * sizes.d_v, sizes.d_v),
+      gemm(T{1}, concat.col_block(head * sizes.d_v, sizes.d_v),
            weights_.W_O.matrix().row_block(head * sizes.d_v, sizes.d_v), T{0},
            contribution_.matrix());
       observer_.rows(Step::contributions, {item, head, 0}, contribution_.matrix());
@@ -170,13 +238,11 @@ class Run {
   const MaskAxes axes_;
   Observer<T>& observer_;
   AttentionFindings& findings_;
+  const std::size_t items_;  // at a time
   const T scale_;
+  std::optional<FusedHeads> fused_;           // f32's, where they serve
   std::optional<HeadInputs<T>> head_inputs_;  // made once its memory is asked for
-  ConstMatrixView<T> q_;                     // [n_queries, n_heads * d_head]
-  ConstMatrixView<T> k_;                     // [columns, n_kv_heads * d_head]
-  ConstMatrixView<T> v_;                     // [columns, n_kv_heads * d_v]
-  Tensor<T> bias_;                           // [n_heads, n_queries + n_keys - 1], or empty
-  Tensor<T> concat_;                         // [n_queries, n_heads * d_v]
+  Tensor<T> bias_;                            // [n_heads, n_queries + n_keys - 1], or empty
   Tensor<T> scores_;        // [score_block_rows, columns], then the map in its place
   Tensor<T> contribution_;  // [n_queries, d_model] of one head, where it is wanted
 };
@@ -246,10 +312,7 @@ Tensor<T> attention(const AttentionWeights<T>& weights, const AttentionSettings&
   const MaskAxes axes = check_inputs(weights.sizes, inputs);
   Tensor<T> y(inputs.x.shape());
   Run<T> run(weights, settings, mask, axes, observer, findings);
-  for (std::size_t item = 0; item < axes.batch; ++item) {
-    run.item(item, inputs.x.matrix(item), inputs.key.matrix(item), inputs.value.matrix(item),
-             y.matrix(item));
-  }
+  run.items(rows_of(inputs.x), rows_of(inputs.key), rows_of(inputs.value), rows_of(y));
   return y;
 }
 

@@ -51,7 +51,8 @@ MaskAxes check_inputs(const AttentionSizes& sizes, const AttentionInputs<T>& inp
 // of the input are not turned, have no position and no mask hides them. A query
 // with no key left has a map row of zeros and reads zeros. Shows the steps from
 // q to attention_output. Holds q, k, v (and their latents) and the concatenated
-// reads of one item and one block of score rows, never n_queries x n_keys.
+// reads of one item (of a few, where they are short) and one block of score rows,
+// never n_queries x n_keys.
 // REQUIRES: weights whose shapes fit weights.sizes; masks made for these axes;
 // an even d_head (latent: d_rope) with rotary positions; of relative_bias what
 // relative_bucket() requires; no bias_key with latents. Finite weights and

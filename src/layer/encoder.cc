@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "kernels/norm.h"
 #include "layer/feed_forward.h"
 #include "layer/overflow.h"
@@ -13,19 +14,6 @@
 
 namespace mha {
 namespace {
-
-// All vectors of all items under one another, [batch * n, d].
-template <typename T>
-MatrixView<T> rows_of(Tensor<T>& tensor) {
-  const std::size_t width = tensor.shape().back();
-  return {tensor.data(), tensor.size() / width, width};
-}
-
-template <typename T>
-ConstMatrixView<T> rows_of(const Tensor<T>& tensor) {
-  const std::size_t width = tensor.shape().back();
-  return {tensor.data(), tensor.size() / width, width};
-}
 
 // Refuses the numbers of a step that overflowed, and shows the others.
 template <typename T>
@@ -36,19 +24,34 @@ class Steps {
 
   // `rows` are those from `first` on of [batch * n, …].
   void done(Step step, std::size_t first, ConstMatrixView<T> rows) const {
-    const bool wanted = observer_.wants(step);
+    if (!allow_nonfinite_ && first_overflow(rows)) {
+      by_item(first, rows, [&](const Place& at, ConstMatrixView<T> of_item) {
+        require_in_range(step, at, axes_.batch, of_item);
+      });
+    }
+    show(step, first, rows);
+  }
+
+  // The same of numbers that were looked at before.
+  void show(Step step, std::size_t first, ConstMatrixView<T> rows) const {
+    if (!observer_.wants(step)) return;
+    by_item(first, rows, [&](const Place& at, ConstMatrixView<T> of_item) {
+      observer_.rows(step, at, of_item);
+    });
+  }
+
+ private:
+  template <typename Use>
+  void by_item(std::size_t first, ConstMatrixView<T> rows, Use use) const {
     while (!rows.empty()) {
       const Place at{first / axes_.n_queries, 0, first % axes_.n_queries};
       const std::size_t count = std::min(rows.rows, axes_.n_queries - at.first_row);
-      const ConstMatrixView<T> of_item = rows.row_block(0, count);
-      if (!allow_nonfinite_) require_in_range(step, at, axes_.batch, of_item);
-      if (wanted) observer_.rows(step, at, of_item);
+      use(at, rows.row_block(0, count));
       rows = rows.row_block(count, rows.rows - count);
       first += count;
     }
   }
 
- private:
   Observer<T>& observer_;
   const MaskAxes axes_;
   const bool allow_nonfinite_;
@@ -64,14 +67,20 @@ void normalise(const NormWeights<T>& norm, const LayerSettings& settings, ConstM
     return;
   }
   const auto norm_rows = settings.norm_type == NormType::rms ? rms_norm<T> : layer_norm<T>;
-  norm_rows(x, norm.weight.values(), norm.bias.values(), settings.eps, out);
+  parallel_ranges(x.rows, x.cols * kFlopsOfReading, [&](std::size_t first, std::size_t end) {
+    norm_rows(x.row_block(first, end - first), norm.weight.values(), norm.bias.values(),
+              settings.eps, out.row_block(first, end - first));
+  });
 }
 
 template <typename T>
 void add(ConstMatrixView<T> terms, MatrixView<T> sums) {
-  for (std::size_t i = 0; i < sums.rows; ++i) {
-    for (std::size_t j = 0; j < sums.cols; ++j) sums(i, j) += terms(i, j);
-  }
+  parallel_ranges(sums.rows, sums.cols * kFlopsOfReading,
+                  [&](std::size_t first, std::size_t end) {
+                    for (std::size_t i = first; i < end; ++i) {
+                      for (std::size_t j = 0; j < sums.cols; ++j) sums(i, j) += terms(i, j);
+                    }
+                  });
 }
 
 // attention_output: of the inputs or, pre-norm, of the normalised x.
@@ -89,6 +98,13 @@ Tensor<T> attend(const Layer<T>& layer, const Mask<T>& mask, const AttentionInpu
                       observer, findings);
 }
 
+// Elements from one hidden row to the next: rows that lie a multiple of a page apart fall
+// on the same few sets of a cache.
+template <typename T>
+std::size_t stride_of(std::size_t d_ff) {
+  return d_ff * sizeof(T) % 4096 == 0 ? d_ff + 64 / sizeof(T) : d_ff;
+}
+
 // What follows attention, in blocks of rows, since all of it works row by row.
 // y [batch * n, d_model] holds attention_output and in the end the layer's y.
 template <typename T>
@@ -100,8 +116,8 @@ void finish(const Layer<T>& layer, ConstMatrixView<T> x, const Steps<T>& steps,
   const bool pre = settings.norm == NormPlacement::pre;
   const std::size_t block_rows = hidden_block_rows(y.rows, sizes.d_ff, sizeof(T));
   Tensor<T> normed_block({pre ? block_rows : 0, y.cols});
-  Tensor<T> gate_block({sizes.gated ? block_rows : 0, sizes.d_ff});
-  Tensor<T> hidden_block({block_rows, sizes.d_ff});
+  Tensor<T> gate_block({sizes.gated ? block_rows : 0, stride_of<T>(sizes.d_ff)});
+  Tensor<T> hidden_block({block_rows, stride_of<T>(sizes.d_ff)});
   Tensor<T> output_block({block_rows, y.cols});
 
   for (std::size_t first = 0; first < y.rows; first += block_rows) {
@@ -116,8 +132,9 @@ void finish(const Layer<T>& layer, ConstMatrixView<T> x, const Steps<T>& steps,
     normalise<T>(pre ? layer.norm2 : layer.norm1, settings, sum, entering);
     steps.done(pre ? Step::norm2 : Step::norm1, first, entering);
 
-    const MatrixView<T> hidden = block(hidden_block);
-    fill_hidden<T>(ffn, settings.activation, entering, block(gate_block), hidden);
+    const MatrixView<T> hidden = block(hidden_block).col_block(0, sizes.d_ff);
+    fill_hidden<T>(ffn, settings.activation, entering,
+                   block(gate_block).col_block(0, sizes.d_ff), hidden);
     steps.done(Step::ffn_hidden, first, hidden);
     const MatrixView<T> output = block(output_block);
     project<T>(hidden, ffn.W_2, ffn.b_2, output);
@@ -129,7 +146,7 @@ void finish(const Layer<T>& layer, ConstMatrixView<T> x, const Steps<T>& steps,
       normalise<T>(layer.norm2, settings, sum, sum);
       steps.done(Step::norm2, first, sum);
     }
-    steps.done(Step::y, first, sum);
+    steps.show(Step::y, first, sum);
   }
 }
 
@@ -138,7 +155,7 @@ Tensor<T> run(const Layer<T>& layer, const Mask<T>& mask, const AttentionInputs<
               const MaskAxes& axes, Observer<T>& observer, AttentionFindings& findings) {
   assert(layer.settings.part == Part::attention || !layer.feed_forward.W_1.empty());
   const Steps<T> steps(observer, axes, layer.settings.attention.allow_nonfinite);
-  steps.done(Step::x, 0, rows_of(inputs.x));
+  steps.show(Step::x, 0, rows_of(inputs.x));
   Tensor<T> y = attend(layer, mask, inputs, steps, observer, findings);
   if (layer.settings.part == Part::layer) finish(layer, rows_of(inputs.x), steps, rows_of(y));
   return y;
@@ -170,8 +187,7 @@ Tensor<T> encode(const Encoder<T>& encoder, const Mask<T>& mask,
   assert(!encoder.layers.empty());
   const Layer<T>& last = encoder.layers.back();
   assert((&inputs.key == &inputs.x && &inputs.value == &inputs.x) ||
-         (encoder.layers.size() == 1 && last.settings.norm == NormPlacement::post &&
-          last.settings.part == Part::attention));
+         (encoder.layers.size() == 1 && last.settings.norm == NormPlacement::post));
   const MaskAxes axes = check_inputs(encoder.layers.front().attention.sizes, inputs);
   require_memory_for(encoder, inputs.x);
 
@@ -193,7 +209,7 @@ Tensor<T> encode(const Encoder<T>& encoder, const Mask<T>& mask,
     normalise<T>(encoder.norm, last.settings, rows_of(y), rows_of(y));
     steps.done(Step::norm, 0, rows_of(y));
   }
-  steps.done(Step::y, 0, rows_of(y));
+  steps.show(Step::y, 0, rows_of(y));
   return y;
 }
 

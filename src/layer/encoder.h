@@ -16,10 +16,10 @@ namespace mha {
 // attention_output. Maps and steps of every layer are shown to `observers`.
 // The mask is every layer's; each layer's own window and direction come on top.
 // REQUIRES: shapes that fit the sizes, Part::layer only with a feed-forward;
-// inputs.key and value others than x only for a single post-norm layer of
-// Part::attention. Throws what attention() throws, and Overflow where a norm, a
-// sum or a feed-forward overflows T; where there are several layers, it names
-// the layer: "layer 5: the numbers of residual1, row 0 overflow f32; …".
+// inputs.key and value others than x only for a single post-norm layer.
+// Throws what attention() throws, and Overflow where a norm, a sum or a
+// feed-forward overflows T; where there are several layers, it names the layer:
+// "layer 5: the numbers of residual1, row 0 overflow f32; …".
 template <typename T>
 Tensor<T> encode(const Encoder<T>& encoder, const Mask<T>& mask,
                  const AttentionInputs<T>& inputs, StackObserver<T>& observers,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "kernels/activation.h"
+#include "base/parallel.h"
 #include "layer/projection.h"
 
 namespace mha {
@@ -14,15 +14,15 @@ constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
 constexpr std::size_t kFewestBlockRows = 16;
 constexpr std::size_t kMostBlockRows = 512;
 
-template <typename T>
-void activate(Activation activation, MatrixView<T> values) {
+Epilogue epilogue_of(Activation activation) {
   switch (activation) {
-    case Activation::relu: return relu(values);
-    case Activation::gelu: return gelu(values);
-    case Activation::gelu_tanh: return gelu_tanh(values);
-    case Activation::quick_gelu: return quick_gelu(values);
-    case Activation::silu: return silu(values);
+    case Activation::relu: return Epilogue::relu;
+    case Activation::gelu: return Epilogue::gelu;
+    case Activation::gelu_tanh: return Epilogue::gelu_tanh;
+    case Activation::quick_gelu: return Epilogue::quick_gelu;
+    case Activation::silu: break;
   }
+  return Epilogue::silu;
 }
 
 }  // namespace
@@ -30,17 +30,20 @@ void activate(Activation activation, MatrixView<T> values) {
 template <typename T>
 void fill_hidden(const FeedForwardWeights<T>& weights, Activation activation,
                  ConstMatrixView<T> x, MatrixView<T> gate, MatrixView<T> hidden) {
-  project(x, weights.W_1, weights.b_1, hidden);
+  const Epilogue epilogue = epilogue_of(activation);
   if (weights.W_G.empty()) {
-    activate(activation, hidden);
+    project(x, weights.W_1, weights.b_1, hidden, epilogue);
     return;
   }
   assert(gate.rows == hidden.rows && gate.cols == hidden.cols);
-  project(x, weights.W_G, weights.b_G, gate);
-  activate(activation, gate);
-  for (std::size_t i = 0; i < hidden.rows; ++i) {
-    for (std::size_t j = 0; j < hidden.cols; ++j) hidden(i, j) *= gate(i, j);
-  }
+  project(x, weights.W_1, weights.b_1, hidden);
+  project(x, weights.W_G, weights.b_G, gate, epilogue);
+  parallel_ranges(hidden.rows, hidden.cols * kFlopsOfReading,
+                  [&](std::size_t first, std::size_t end) {
+                    for (std::size_t i = first; i < end; ++i) {
+                      for (std::size_t j = 0; j < hidden.cols; ++j) hidden(i, j) *= gate(i, j);
+                    }
+                  });
 }
 
 std::size_t hidden_block_rows(std::size_t n_rows, std::size_t d_ff, std::size_t element_size) {

@@ -73,6 +73,18 @@ MaskRow<T> row_of(const BroadcastMask<T>& mask, std::size_t item, std::size_t he
   return {mask.values.data() + row * shape[3], shape[3] == 1 ? std::size_t{0} : 1};
 }
 
+// use(j, value) for key first_key + j of each column: two loops that a compiler vectorises.
+template <typename T, typename Use>
+void for_each_key(const MaskRow<T>& row, std::size_t first_key, std::size_t columns, Use use) {
+  if (row.step == 0) {
+    const T value = *row.first;
+    for (std::size_t j = 0; j < columns; ++j) use(j, value);
+    return;
+  }
+  const T* values = row.first + first_key;
+  for (std::size_t j = 0; j < columns; ++j) use(j, values[j]);
+}
+
 // The keys [first, end) that `query` may see by its position.
 struct Sight {
   std::size_t first, end;
@@ -125,29 +137,32 @@ FirstPositions first_positions(Causal causal, const MaskAxes& axes) noexcept {
 template <typename T>
 void apply_mask(const Mask<T>& mask, const AttentionSettings& settings, const MaskAxes& axes,
                 std::size_t item, std::size_t head, std::size_t first_query,
-                MatrixView<T> scores) noexcept {
-  assert(scores.cols == axes.n_keys);
+                std::size_t first_key, MatrixView<T> scores) noexcept {
+  assert(first_key + scores.cols <= axes.n_keys);
+  const auto column_of = [&](std::size_t key) {
+    return std::clamp(key, first_key, first_key + scores.cols) - first_key;
+  };
   for (std::size_t i = 0; i < scores.rows; ++i) {
     const std::size_t query = first_query + i;
     T* row = scores.row(i);
     for (const BroadcastMask<T>& add : mask.add) {
       const MaskRow<T> added = row_of(add, item, head, query);
-      for (std::size_t j = 0; j < scores.cols; ++j) {
+      for_each_key(added, first_key, scores.cols, [row](std::size_t j, T term) {
         // Assigned, so that it hides a score that is not finite too.
-        row[j] = added.at(j) == kHidden<T> ? kHidden<T> : row[j] + added.at(j);
-      }
+        row[j] = term == kHidden<T> ? kHidden<T> : row[j] + term;
+      });
     }
     for (const BroadcastMask<std::uint8_t>& drop : mask.drop) {
       const MaskRow<std::uint8_t> dropped = row_of(drop, item, head, query);
-      for (std::size_t j = 0; j < scores.cols; ++j) {
-        if (dropped.at(j) != 0) row[j] = kHidden<T>;
-      }
+      for_each_key(dropped, first_key, scores.cols, [row](std::size_t j, std::uint8_t hidden) {
+        row[j] = hidden != 0 ? kHidden<T> : row[j];
+      });
     }
     const Sight sight = sight_of(settings, axes, query);
     const std::size_t end =
         mask.key_lengths.empty() ? sight.end : std::min(sight.end, mask.key_lengths[item]);
-    std::fill(row, row + sight.first, kHidden<T>);
-    std::fill(row + end, row + scores.cols, kHidden<T>);
+    std::fill(row, row + column_of(sight.first), kHidden<T>);
+    std::fill(row + column_of(end), row + scores.cols, kHidden<T>);
   }
 }
 
@@ -159,6 +174,39 @@ bool is_discouraged(const Mask<T>& mask, std::size_t item, std::size_t head, std
   });
 }
 
+template <typename T>
+std::size_t count_leaks(const Mask<T>& mask, std::size_t item, std::size_t head,
+                        std::size_t first_query, ConstMatrixView<T> map) noexcept {
+  std::size_t leaks = 0;
+  for (std::size_t i = 0; i < map.rows && !mask.add.empty(); ++i) {
+    const std::size_t query = first_query + i;
+    if (mask.add.size() == 1) {
+      const MaskRow<T> added = row_of(mask.add.front(), item, head, query);
+      for (std::size_t j = 0; j < map.cols; ++j) {
+        leaks += map(i, j) > T{0} && added.at(j) <= static_cast<T>(kDiscouraged) ? 1 : 0;
+      }
+      continue;
+    }
+    for (std::size_t j = 0; j < map.cols; ++j) {
+      if (map(i, j) > T{0} && is_discouraged(mask, item, head, query, j)) ++leaks;
+    }
+  }
+  return leaks;
+}
+
+template <typename T>
+bool may_leak(const Mask<T>& mask) noexcept {
+  return std::any_of(mask.add.begin(), mask.add.end(), [](const BroadcastMask<T>& add) {
+    const auto values = add.values.values();
+    return std::any_of(values.begin(), values.end(), [](T term) {
+      return term <= static_cast<T>(kDiscouraged) && term > kHidden<T>;
+    });
+  });
+}
+
+template bool may_leak(const Mask<float>&) noexcept;
+template bool may_leak(const Mask<double>&) noexcept;
+
 template BroadcastMask<std::uint8_t> broadcast_mask(Tensor<std::uint8_t>, const MaskAxes&,
                                                     const std::string&);
 template BroadcastMask<float> broadcast_mask(Tensor<float>, const MaskAxes&,
@@ -166,12 +214,19 @@ template BroadcastMask<float> broadcast_mask(Tensor<float>, const MaskAxes&,
 template BroadcastMask<double> broadcast_mask(Tensor<double>, const MaskAxes&,
                                               const std::string&);
 template void apply_mask(const Mask<float>&, const AttentionSettings&, const MaskAxes&,
-                         std::size_t, std::size_t, std::size_t, MatrixView<float>) noexcept;
+                         std::size_t, std::size_t, std::size_t, std::size_t,
+                         MatrixView<float>) noexcept;
 template void apply_mask(const Mask<double>&, const AttentionSettings&, const MaskAxes&,
-                         std::size_t, std::size_t, std::size_t, MatrixView<double>) noexcept;
+                         std::size_t, std::size_t, std::size_t, std::size_t,
+                         MatrixView<double>) noexcept;
 template bool is_discouraged(const Mask<float>&, std::size_t, std::size_t, std::size_t,
                              std::size_t) noexcept;
 template bool is_discouraged(const Mask<double>&, std::size_t, std::size_t, std::size_t,
                              std::size_t) noexcept;
+
+template std::size_t count_leaks(const Mask<float>&, std::size_t, std::size_t, std::size_t,
+                                 ConstMatrixView<float>) noexcept;
+template std::size_t count_leaks(const Mask<double>&, std::size_t, std::size_t, std::size_t,
+                                 ConstMatrixView<double>) noexcept;
 
 }  // namespace mha

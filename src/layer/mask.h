@@ -55,17 +55,27 @@ struct FirstPositions {
 };
 FirstPositions first_positions(Causal causal, const MaskAxes& axes) noexcept;
 
-// Adds to and hides from scores [rows, n_keys], which are the queries
-// [first_query, first_query + rows) of `head` of `item`; what the mask, the
-// settings' direction or their window hides becomes -Inf.
+// Adds to and hides from scores [rows, keys] of the queries from first_query and
+// the keys from first_key on, of `head` of `item`; what the mask, the settings'
+// direction or their window hides becomes -Inf.
 template <typename T>
 void apply_mask(const Mask<T>& mask, const AttentionSettings& settings, const MaskAxes& axes,
                 std::size_t item, std::size_t head, std::size_t first_query,
-                MatrixView<T> scores) noexcept;
+                std::size_t first_key, MatrixView<T> scores) noexcept;
 
 // Whether some additive mask says "hidden" (-1000 or less) for this key.
 template <typename T>
 bool is_discouraged(const Mask<T>& mask, std::size_t item, std::size_t head, std::size_t query,
                     std::size_t key) noexcept;
+
+// Whether some additive mask says so without hiding the key: -1000 or less, not -Inf.
+template <typename T>
+bool may_leak(const Mask<T>& mask) noexcept;
+
+// How many of these weights, rows of a map from `first_query` on, are not 0 though
+// some additive mask discourages them.
+template <typename T>
+std::size_t count_leaks(const Mask<T>& mask, std::size_t item, std::size_t head,
+                        std::size_t first_query, ConstMatrixView<T> map) noexcept;
 
 }  // namespace mha

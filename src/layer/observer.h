@@ -64,6 +64,9 @@ class Observer {
   virtual ~Observer() = default;
   virtual bool wants(Step) const { return false; }
   virtual void rows(Step, const Place&, ConstMatrixView<T>) {}
+  // Whether blocks of a step may come in any order and from several threads at
+  // once: scores and maps, which are large, then do.
+  virtual bool any_order(Step) const { return false; }
 };
 
 // Someone who watches a stack: an observer for each layer of those that run,

@@ -1,14 +1,21 @@
 #include "layer/overflow.h"
 
+#include <atomic>
 #include <type_traits>
 
+#include "base/parallel.h"
 #include "kernels/attend.h"
 
 namespace mha {
 
 template <typename T>
-std::optional<std::size_t> first_overflow(ConstMatrixView<T> rows) noexcept {
-  if (all_finite(rows)) return std::nullopt;
+std::optional<std::size_t> first_overflow(ConstMatrixView<T> rows) {
+  std::atomic<bool> finite = true;
+  parallel_ranges(rows.rows, rows.cols * kFlopsOfReading,
+                  [&](std::size_t first, std::size_t end) {
+                    if (!all_finite(rows.row_block(first, end - first))) finite = false;
+                  });
+  if (finite) return std::nullopt;
   std::size_t row = 0;
   while (all_finite(rows.row_block(row, 1))) ++row;
   return row;
@@ -29,8 +36,8 @@ void require_in_range(Step step, const Place& at, std::size_t batch, ConstMatrix
                           std::to_string(at.first_row + *row));
 }
 
-template std::optional<std::size_t> first_overflow(ConstMatrixView<float>) noexcept;
-template std::optional<std::size_t> first_overflow(ConstMatrixView<double>) noexcept;
+template std::optional<std::size_t> first_overflow(ConstMatrixView<float>);
+template std::optional<std::size_t> first_overflow(ConstMatrixView<double>);
 template Overflow overflow_error<float>(const std::string&);
 template Overflow overflow_error<double>(const std::string&);
 template void require_in_range(Step, const Place&, std::size_t, ConstMatrixView<float>);

@@ -18,7 +18,7 @@ class Overflow final : public Error {
 
 // The first row that holds a number that is not finite.
 template <typename T>
-std::optional<std::size_t> first_overflow(ConstMatrixView<T> rows) noexcept;
+std::optional<std::size_t> first_overflow(ConstMatrixView<T> rows);
 
 // "WHAT overflow f32; f64 may hold them"
 template <typename T>

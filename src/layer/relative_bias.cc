@@ -41,10 +41,10 @@ Tensor<T> bias_by_distance(const Tensor<T>& relative_bias, std::size_t relative_
 
 template <typename T>
 void add_by_distance(std::span<const T> bias, std::size_t n_queries, std::size_t first_query,
-                     MatrixView<T> scores) noexcept {
-  assert(bias.size() == n_queries + scores.cols - 1);
+                     std::size_t first_key, MatrixView<T> scores) noexcept {
+  assert(bias.size() >= n_queries + first_key + scores.cols - 1);
   for (std::size_t i = 0; i < scores.rows; ++i) {
-    const T* of_first_key = bias.data() + n_queries - 1 - (first_query + i);
+    const T* of_first_key = bias.data() + n_queries - 1 - (first_query + i) + first_key;
     T* row = scores.row(i);
     for (std::size_t j = 0; j < scores.cols; ++j) row[j] += of_first_key[j];
   }
@@ -54,9 +54,9 @@ template Tensor<float> bias_by_distance(const Tensor<float>&, std::size_t, const
                                         const FirstPositions&);
 template Tensor<double> bias_by_distance(const Tensor<double>&, std::size_t, const MaskAxes&,
                                          const FirstPositions&);
-template void add_by_distance(std::span<const float>, std::size_t, std::size_t,
+template void add_by_distance(std::span<const float>, std::size_t, std::size_t, std::size_t,
                               MatrixView<float>) noexcept;
-template void add_by_distance(std::span<const double>, std::size_t, std::size_t,
+template void add_by_distance(std::span<const double>, std::size_t, std::size_t, std::size_t,
                               MatrixView<double>) noexcept;
 
 }  // namespace mha

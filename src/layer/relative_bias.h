@@ -26,10 +26,10 @@ template <typename T>
 Tensor<T> bias_by_distance(const Tensor<T>& relative_bias, std::size_t relative_distance,
                            const MaskAxes& axes, const FirstPositions& first);
 
-// Adds one head's row of it to scores [rows, n_keys] of the queries from
-// first_query on.
+// Adds one head's row of it to scores [rows, keys] of the queries from
+// first_query and the keys from first_key on.
 template <typename T>
 void add_by_distance(std::span<const T> bias, std::size_t n_queries, std::size_t first_query,
-                     MatrixView<T> scores) noexcept;
+                     std::size_t first_key, MatrixView<T> scores) noexcept;
 
 }  // namespace mha

@@ -20,7 +20,7 @@ enum class Rope { none, halves, pairs };
 // How attention scores its keys; what is not said has the default here.
 struct AttentionSettings {
   std::optional<double> scale{};  // default 1 / sqrt(d_head)
-  double softcap = 0.0;         // scores become C tanh(score / C); 0: not at all
+  double softcap = 0.0;           // scores become C tanh(score / C); 0: not at all
   Causal causal = Causal::off;
   Rope rope = Rope::none;  // positions count from 0, as Causal aligns queries and keys
   double rope_theta = 10000.0;

@@ -17,6 +17,7 @@ class NpyStream final : public Sink<T> {
   // REQUIRES: file.seekable(); the file outlives the stream.
   NpyStream(WholeFile& file, Shape shape, std::size_t heads);
   void rows(const Place& place, ConstMatrixView<T> block) override;
+  bool any_order() const override { return true; }
 
   // Bytes of such a file, so that it can be opened only where the disk has room.
   // Throws Error where no disk could hold the shape.

@@ -133,9 +133,7 @@ std::string memory_text(const TracedRun& run, std::size_t element_size) {
     whole_layer = whole_layer || layer.settings.part == Part::layer;
   }
   const std::size_t columns = sizes.columns(axes.n_keys);
-  const double concat = product({axes.n_queries, sizes.n_heads, sizes.d_v});
-  const double item =
-      size(static_cast<double>(HeadInputs<float>::size_of(sizes, axes)) + concat);
+  const double item = size(static_cast<double>(HeadInputs<float>::size_of(sizes, axes)));
   const std::size_t rows = score_block_rows(axes.n_queries, columns, element_size);
   const double block = size(product({rows, columns}));
   const double residuals =
@@ -144,8 +142,8 @@ std::string memory_text(const TracedRun& run, std::size_t element_size) {
       2.0 * size(product({axes.batch, sizes.n_heads, axes.n_queries, columns}));
   return "beside its inputs and y a run holds " +
          format_bytes(weights + item + block + residuals) + ": weights " +
-         format_bytes(weights) + "; q, k, v and concat of one item " + format_bytes(item) +
-         "; " + std::to_string(rows) + (rows == 1 ? " row" : " rows") + " of scores " +
+         format_bytes(weights) + "; q, k and v of one item " + format_bytes(item) + "; " +
+         std::to_string(rows) + (rows == 1 ? " row" : " rows") + " of scores " +
          format_bytes(block) +
          (whole_layer ? "; residuals and norms " + format_bytes(residuals) : "") + "\n" +
          "(all scores and maps" + (run.layers.size() > 1 ? " of a layer" : "") + " would be " +

@@ -30,6 +30,7 @@ class Excerpt final : public Sink<T> {
   // Error(Fault::system) where what is kept does not fit in memory.
   Excerpt(Shape shape, std::size_t heads, ExcerptLimits limits);
   void rows(const Place& place, ConstMatrixView<T> block) override;
+  bool any_order() const override { return true; }
 
   // Aligned text of matrix `index` (batch-major): a line of column labels,
   // then a line a row, each ended; "…" where something was left out. A label

@@ -45,6 +45,14 @@ void Sinks<T>::rows(Step step, const Place& place, ConstMatrixView<T> block) {
 }
 
 template <typename T>
+bool Sinks<T>::any_order(Step step) const {
+  const auto found = sinks_.find(step);
+  return found != sinks_.end() && std::ranges::all_of(found->second, [](const Sink<T>* sink) {
+           return sink->any_order();
+         });
+}
+
+template <typename T>
 Collect<T>::Collect(Shape shape, std::size_t heads, const std::string& what) : heads_(heads) {
   const std::size_t count = element_count(shape, what);
   const auto bytes = checked_multiply(count, sizeof(T));
@@ -78,6 +86,12 @@ SelectHeads<T>::SelectHeads(std::size_t n_heads, std::vector<std::size_t> heads,
     }
     place_of_[head] = chosen_++;
   }
+}
+
+template <typename T>
+bool SelectHeads<T>::any_order() const {
+  return !average_ &&
+         std::ranges::all_of(sinks_, [](const Sink<T>* sink) { return sink->any_order(); });
 }
 
 template <typename T>

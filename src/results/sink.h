@@ -18,6 +18,8 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void rows(const Place& place, ConstMatrixView<T> block) = 0;
+  // Whether blocks may come in any order and from several threads at once.
+  virtual bool any_order() const { return false; }
 };
 
 // Row-major index of the first element of a block of `rows` x `cols` at `place`
@@ -35,6 +37,7 @@ class Sinks final : public Observer<T> {
   void add(Step step, Sink<T>& sink);
   bool wants(Step step) const override;
   void rows(Step step, const Place& place, ConstMatrixView<T> block) override;
+  bool any_order(Step step) const override;
 
  private:
   std::map<Step, std::vector<Sink<T>*>> sinks_;
@@ -65,6 +68,7 @@ class FromLayer final : public Sink<T> {
   void rows(const Place& place, ConstMatrixView<T> block) override {
     to_.rows({first_item_ + place.item, place.head, place.first_row}, block);
   }
+  bool any_order() const override { return to_.any_order(); }
 
  private:
   Sink<T>& to_;
@@ -80,6 +84,7 @@ class Collect final : public Sink<T> {
   // does not fit in memory, saying how much `what` needs.
   Collect(Shape shape, std::size_t heads, const std::string& what);
   void rows(const Place& place, ConstMatrixView<T> block) override;
+  bool any_order() const override { return true; }
   const Tensor<T>& tensor() const { return tensor_; }
   Tensor<T> take() { return std::move(tensor_); }
 
@@ -98,6 +103,7 @@ class SelectHeads final : public Sink<T> {
   SelectHeads(std::size_t n_heads, std::vector<std::size_t> heads, bool average);
   void add(Sink<T>& sink) { sinks_.push_back(&sink); }
   void rows(const Place& place, ConstMatrixView<T> block) override;
+  bool any_order() const override;
   // How many heads come out.
   std::size_t count() const { return average_ ? 1 : chosen_; }
 

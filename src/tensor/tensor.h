@@ -55,6 +55,18 @@ class Tensor {
   AlignedBytes memory_;
 };
 
+// All its vectors under one another: [batch * n, d] of [batch, n, d].
+template <typename T>
+MatrixView<T> rows_of(Tensor<T>& tensor) {
+  const std::size_t width = tensor.shape().back();
+  return {tensor.data(), width == 0 ? 0 : tensor.size() / width, width};
+}
+template <typename T>
+ConstMatrixView<T> rows_of(const Tensor<T>& tensor) {
+  const std::size_t width = tensor.shape().back();
+  return {tensor.data(), width == 0 ? 0 : tensor.size() / width, width};
+}
+
 // Row-major index of element `flat`: 5 in [2, 4] -> [1, 1].
 Shape index_of(std::size_t flat, const Shape& shape);
 

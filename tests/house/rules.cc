@@ -25,6 +25,7 @@ struct Outsider {
 constexpr std::array kOutsiders = {
     Outsider{"cblas", "src/kernels/gemm.cc", "one file speaks to the BLAS"},
     Outsider{"openblas", "src/kernels/gemm.cc", "one file speaks to the BLAS"},
+    Outsider{"hwy/", "src/kernels/", "SIMD is a matter of kernels/"},
     Outsider{"nlohmann/", "src/files/json.cc", "one file speaks JSON"},
     Outsider{"zlib", "src/files/", "archives are a matter of files/"},
     Outsider{"CLI/", "apps/", "the command line is a matter of the apps"},

@@ -1,11 +1,15 @@
 #include "kernels/attend.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "catch.h"
+#include "kernels/simd.h"
+#include "support/simd_guard.h"
 
 namespace mha {
 namespace {
@@ -95,6 +99,37 @@ TEMPLATE_TEST_CASE("a cap bends scores towards itself", "", float, double) {
   CHECK(row[2] == -row[1]);
   CHECK(row[3] == 5);
   CHECK(std::abs(row[4] - TestType(0.001)) < TestType(1e-9));
+}
+
+TEST_CASE("a cap is right to four units of the last digit on every target, at every width") {
+  const SimdGuard guard;
+  for (const std::string& target : simd_targets()) {
+    use_simd_target(target);
+    double worst = 0.0;
+    // The largest argument that tanh does not round to 1 is about 9.
+    for (std::size_t width = 1; width <= 600; ++width) {
+      std::vector<float> row(width);
+      for (std::size_t j = 0; j < width; ++j) {
+        row[j] = 50.0F * (0.0003F + 0.0317F * static_cast<float>(j * width % 331)) *
+                 (j % 2 == 0 ? 1.0F : -1.0F);
+      }
+      const std::vector<float> before = row;
+      cap_scores(one_row(row), 50.0F);
+      for (std::size_t j = 0; j < width; ++j) {
+        const double want = 50.0 * std::tanh(static_cast<double>(before[j]) / 50.0);
+        worst = std::max(worst, std::abs(static_cast<double>(row[j]) / want - 1.0));
+      }
+    }
+    CAPTURE(target);
+    CHECK(worst < 4 * 0x1p-23);
+    std::vector<float> row = {0.0F, -0.0F, kInfinity<float>, -kInfinity<float>, std::nanf("")};
+    cap_scores(one_row(row), 50.0F);
+    CHECK(!std::signbit(row[0]));
+    CHECK(std::signbit(row[1]));
+    CHECK(row[2] == 50.0F);
+    CHECK(row[3] == -50.0F);
+    CHECK(std::isnan(row[4]));
+  }
 }
 
 }  // namespace mha

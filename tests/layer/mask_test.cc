@@ -25,7 +25,7 @@ float added(const Shape& shape, const MaskAxes& axes, std::array<std::size_t, 4>
   Mask<float> mask;
   mask.add.push_back(broadcast_mask(counted(shape), axes, "mask"));
   auto scores = Tensor<float>::zeros({1, axes.n_keys});
-  apply_mask(mask, {.causal = Causal::off}, axes, at[0], at[1], at[2], scores.matrix());
+  apply_mask(mask, {.causal = Causal::off}, axes, at[0], at[1], at[2], 0, scores.matrix());
   return scores.data()[at[3]];
 }
 
@@ -38,7 +38,7 @@ template <typename T>
 std::string visible(const Mask<T>& mask, const AttentionSettings& settings,
                     const MaskAxes& axes, std::size_t query) {
   auto scores = Tensor<T>::zeros({1, axes.n_keys});
-  apply_mask(mask, settings, axes, 0, 0, query, scores.matrix());
+  apply_mask(mask, settings, axes, 0, 0, query, 0, scores.matrix());
   std::string keys;
   for (const T score : scores.values()) keys += std::isinf(score) ? '0' : '1';
   return keys;
@@ -167,7 +167,7 @@ TEST_CASE("key lengths hide what comes after them, item by item") {
   mask.key_lengths = {2, 9};
   CHECK(visible(mask, {.causal = Causal::off}, axes, 0) == "110");
   auto scores = Tensor<double>::zeros({1, 3});
-  apply_mask(mask, {.causal = Causal::off}, axes, 1, 0, 0, scores.matrix());
+  apply_mask(mask, {.causal = Causal::off}, axes, 1, 0, 0, 0, scores.matrix());
   CHECK(!std::isinf(scores.data()[2]));
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("hiding covers a score that is no number") {
   mask.drop.push_back(keys_mask<std::uint8_t>({0, 1}, axes));
   Tensor<float> scores({1, 2});
   std::fill_n(scores.data(), 2, std::numeric_limits<float>::quiet_NaN());
-  apply_mask(mask, {.causal = Causal::off}, axes, 0, 0, 0, scores.matrix());
+  apply_mask(mask, {.causal = Causal::off}, axes, 0, 0, 0, 0, scores.matrix());
   CHECK(scores.data()[0] == hidden);
   CHECK(scores.data()[1] == hidden);
 }
@@ -199,7 +199,7 @@ TEST_CASE("hiding covers a score that is no number") {
 TEST_CASE("a mask reaches only the block of rows that it is given") {
   const MaskAxes axes = {1, 1, 4, 2};
   auto scores = Tensor<float>::zeros({4, 3});  // a column more than the view has
-  apply_mask<float>({}, {.causal = Causal::start}, axes, 0, 0, 0,
+  apply_mask<float>({}, {.causal = Causal::start}, axes, 0, 0, 0, 0,
                     scores.matrix().row_block(1, 1).col_block(0, 2));
   CHECK(std::isinf(scores.matrix()(1, 1)));
   CHECK(scores.matrix()(1, 0) == 0.0F);

@@ -45,7 +45,7 @@ TEST_CASE("a head's bias goes by the distance from query to key") {
   const auto scores_of = [&](const FirstPositions& first, std::size_t head) {
     const auto bias = bias_by_distance(relative_bias, 2, axes, first);
     auto scores = Tensor<float>::zeros({2, 2});
-    add_by_distance<float>({bias.matrix().row(head), bias.shape()[1]}, 3, 1, scores.matrix());
+    add_by_distance<float>({bias.matrix().row(head), bias.shape()[1]}, 3, 1, 0, scores.matrix());
     return std::vector<float>(scores.values().begin(), scores.values().end());
   };
   // Queries 1 and 2 on keys 0 and 1; bucket 3 is 1 or more behind.

@@ -61,6 +61,14 @@ std::vector<std::size_t> parse_counts(const std::string& option, const std::stri
   return counts;
 }
 
+Gemm parse_gemm(const std::string& text) {
+  if (text == "auto") return Gemm::automatic;
+  if (text == "openblas") return Gemm::openblas;
+  if (text == "native") return Gemm::native;
+  throw Error("--gemm: '" + printable(text) +
+              "' is not known; expected auto, openblas or native");
+}
+
 void require(const std::string& option, double value, bool ok, const char* expected) {
   if (ok) return;
   throw Error(option + ": " + format_number(value) + " is not " + expected);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "checkpoint/settings.h"
+#include "kernels/linear.h"
 
 namespace mha {
 
@@ -16,6 +17,9 @@ std::vector<std::string> split_at_commas(const std::string& text);
 
 // The numbers of "0,3". Throws Error, naming the option.
 std::vector<std::size_t> parse_counts(const std::string& option, const std::string& text);
+
+// The value of --gemm. Throws Error.
+Gemm parse_gemm(const std::string& text);
 
 // Throws Error ("--scale: -1 is not a number above 0") unless ok.
 void require(const std::string& option, double value, bool ok, const char* expected);

@@ -33,7 +33,7 @@ Exit status: 0 done; 1 a comparison failed; 2 the command line or the data is wr
 // Text of the options that are turned into values after parsing.
 struct Texts {
   ModelTexts model;
-  std::string ablate, labels, key_lengths, map_heads, trace_only, precision, format;
+  std::string ablate, labels, key_lengths, map_heads, trace_only, precision, format, gemm;
   int verbose = 0;
   bool quiet = false;
 };
@@ -154,6 +154,17 @@ void add_run_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& rar
                  "Compute every step in f32 (default) or f64, the reference")
       ->type_name("f32|f64")
       ->group(group);
+  app.add_option("--threads", options.threads,
+                 "Compute on N threads (default: OPENBLAS_NUM_THREADS or\n"
+                 "OMP_NUM_THREADS, else the processors this process may use)")
+      ->type_name("N")
+      ->group(group);
+  rare.push_back(
+      app.add_option("--gemm", texts.gemm,
+                     "Who multiplies f32 matrices with weights (default: auto, the\n"
+                     "faster for each size)")
+          ->type_name("auto|openblas|native")
+          ->group(group));
   app.add_flag("--dry-run", options.dry_run,
                "Print the plan (shapes, FLOPs, bytes) and compute nothing")
       ->group(group);
@@ -189,6 +200,8 @@ void finish(RunOptions& options, const Texts& texts) {
     refuse_word("--precision", texts.precision, "f32 or f64");
   }
   options.f64 = texts.precision == "f64";
+  if (options.threads == 0u) throw Error("--threads: 0 is not a number from 1");
+  if (!texts.gemm.empty()) options.gemm = parse_gemm(texts.gemm);
   options.loudness = texts.quiet         ? Loudness::quiet
                      : texts.verbose > 0 ? Loudness::verbose
                                          : Loudness::normal;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "files/format.h"
+#include "kernels/linear.h"
 #include "log.h"
 #include "model_options.h"
 #include "results/compare.h"
@@ -47,6 +48,8 @@ struct RunOptions {
 
   // Run
   bool f64 = false;
+  std::optional<std::size_t> threads;
+  Gemm gemm = Gemm::automatic;
   bool dry_run = false;
   Loudness loudness = Loudness::normal;
 

@@ -1,12 +1,19 @@
 #include "mha_run/run.h"
 
+#include <cstdlib>
+
+#include "base/parallel.h"
 #include "files/names.h"
 #include "files/whole_file.h"
+#include "kernels/blas_advice.h"
 #include "kernels/gemm.h"
+#include "kernels/linear.h"
+#include "kernels/simd.h"
 #include "layer/encoder.h"
 #include "mha_run/inputs.h"
 #include "mha_run/outputs.h"
 #include "results/plan.h"
+#include "threads.h"
 
 namespace mha {
 namespace {
@@ -25,6 +32,7 @@ void log_settings(const RunInputs<T>& inputs) {
   }
   log_detail(std::string("precision = ") + (sizeof(T) == sizeof(double) ? "f64" : "f32"));
   log_detail(std::string("BLAS kernel = ") + blas_kernel());
+  log_detail(std::string("SIMD target = ") + simd_target());
 }
 
 void warn(const AttentionFindings& findings) {
@@ -46,6 +54,39 @@ void warn(const OpenedModel& model) {
   }
 }
 
+// Floating-point operations of a run; below so many, threads take longer to start than
+// they save.
+constexpr double kWorthThreads = 1.5e9;
+
+// About what --dry-run adds up step by step.
+double flops_of(const TracedRun& run) {
+  const auto queries = static_cast<double>(run.axes.batch * run.axes.n_queries);
+  const auto keys = static_cast<double>(run.axes.n_keys);
+  double flops = 0.0;
+  for (const TracedLayer& layer : run.layers) {
+    const AttentionSizes& sizes = layer.sizes.attention;
+    const auto d_model = static_cast<double>(sizes.d_model);
+    const auto width = static_cast<double>(sizes.n_heads * sizes.d_head);
+    const auto d_ff = static_cast<double>(layer.sizes.d_ff);
+    flops += queries * (8.0 * d_model * width + 4.0 * keys * width + 4.0 * d_model * d_ff);
+  }
+  return flops;
+}
+
+// A warning where the work is worth it. Who set OPENBLAS_CORETYPE has chosen and finds it
+// under -v.
+void advise_on_blas(double flops) {
+  constexpr double kWorthIt = 1e10;  // a tenth of a second
+  const char* core_type = std::getenv("OPENBLAS_CORETYPE");
+  const std::string advice = blas_advice(blas_kernel(), simd_targets(), core_type);
+  if (advice.empty()) return;
+  if (core_type == nullptr && flops >= kWorthIt) {
+    log_warning(advice);
+  } else {
+    log_detail(advice);
+  }
+}
+
 template <typename T>
 int run_in(const RunOptions& options) {
   const RunInputs<T> inputs = read_inputs<T>(options);
@@ -54,6 +95,13 @@ int run_in(const RunOptions& options) {
   if (options.dry_run) {
     print_beside(options, describe_plan(inputs.run, sizeof(T)));
     return 0;
+  }
+  const double flops = flops_of(inputs.run);
+  if (options.f64 || blas_multiplies()) advise_on_blas(flops);
+  if (flops < kWorthThreads) {
+    use_threads(1);
+    use_blas_threads(1);
+    log_detail("so little work is done on one thread");
   }
   RunOutputs<T> outputs(options, inputs);
   AttentionFindings findings;
@@ -66,6 +114,8 @@ int run_in(const RunOptions& options) {
 }  // namespace
 
 int run(const RunOptions& options) {
+  set_up_threads(options.threads);
+  use_gemm(options.gemm);
   return options.f64 ? run_in<double>(options) : run_in<float>(options);
 }
 

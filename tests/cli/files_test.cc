@@ -231,7 +231,8 @@ SCENARIO("too little memory for the BLAS is an error, not a wait for ever") {
   if (work.shell(limits + "timeout 5 mha-run --version").status != 0) {
     limits = "export OPENBLAS_NUM_THREADS=1; ulimit -v 250000; ";
   }
-  const Outcome run = work.shell(limits + "mha-run -w ramp.json -i x.csv -o y.npy");
+  const Outcome run =
+      work.shell(limits + "mha-run -w ramp.json -i x.csv --gemm openblas -o y.npy");
   CHECK(run.status == 3);
   CHECK(has_text(run.err, "mha-run: the BLAS needs"));
   CHECK_FALSE(work.has("y.npy"));

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -108,6 +109,12 @@ void copy_elements(const std::byte* from, std::size_t step, std::size_t count,
                    ElementForm form, T* to) {
   with_type(form.dtype, [&](auto stored, auto widen) {
     using Stored = decltype(stored);
+    if constexpr (std::is_same_v<Stored, T>) {
+      if (step == 1 && !form.big_endian) {
+        std::memcpy(to, from, count * sizeof(T));
+        return;
+      }
+    }
     const std::size_t stride = step * sizeof(Stored);
     for (std::size_t i = 0; i < count; ++i) {
       to[i] = static_cast<T>(widen(load<Stored>(from + i * stride, form.big_endian)));

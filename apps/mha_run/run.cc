@@ -56,7 +56,7 @@ void warn(const OpenedModel& model) {
 
 // Floating-point operations of a run; below so many, threads take longer to start than
 // they save.
-constexpr double kWorthThreads = 1.5e9;
+constexpr double kWorthStarting = 1.5e9;
 
 // About what --dry-run adds up step by step.
 double flops_of(const TracedRun& run) {
@@ -73,14 +73,13 @@ double flops_of(const TracedRun& run) {
   return flops;
 }
 
-// A warning where the work is worth it. Who set OPENBLAS_CORETYPE has chosen and finds it
-// under -v.
+// A warning where the work is worth it, else a detail.
 void advise_on_blas(double flops) {
   constexpr double kWorthIt = 1e10;  // a tenth of a second
-  const char* core_type = std::getenv("OPENBLAS_CORETYPE");
-  const std::string advice = blas_advice(blas_kernel(), simd_targets(), core_type);
+  const std::string advice =
+      blas_advice(blas_kernel(), simd_targets(), std::getenv("OPENBLAS_CORETYPE"));
   if (advice.empty()) return;
-  if (core_type == nullptr && flops >= kWorthIt) {
+  if (flops >= kWorthIt) {
     log_warning(advice);
   } else {
     log_detail(advice);
@@ -98,7 +97,7 @@ int run_in(const RunOptions& options) {
   }
   const double flops = flops_of(inputs.run);
   if (options.f64 || blas_multiplies()) advise_on_blas(flops);
-  if (flops < kWorthThreads) {
+  if (flops < kWorthStarting) {
     use_threads(1);
     use_blas_threads(1);
     log_detail("so little work is done on one thread");

@@ -12,7 +12,7 @@ namespace {
 
 Gemm chosen = Gemm::automatic;
 
-// At every number of rows that was measured (tests/bench/gemm) OpenBLAS, which packs W
+// At every number of rows that was measured (mha-bench --gemm) OpenBLAS, which packs W
 // anew at each call, was the slower one, unless the SIMD unit is narrow.
 bool native_is_faster() { return simd_lanes() >= 8; }
 

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 
 build_packages=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev
-  libspdlog-dev libopenblas-dev libhwy-dev zlib1g-dev)
+  libspdlog-dev libopenblas-dev libhwy-dev libpng-dev libutf8proc-dev zlib1g-dev)
 test_packages=(catch2 clang libclang-rt-dev)
 log=build/setup.log
 

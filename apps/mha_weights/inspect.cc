@@ -10,7 +10,7 @@
 #include "files/names.h"
 #include "mha_weights/files.h"
 #include "program.h"
-#include "results/label.h"
+#include "base/label.h"
 
 namespace mha {
 namespace {

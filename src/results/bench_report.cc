@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "results/label.h"
+#include "base/label.h"
 
 namespace mha {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "layer/attention.h"
 #include "layer/head_inputs.h"
-#include "results/label.h"
+#include "base/label.h"
 
 namespace mha {
 namespace {

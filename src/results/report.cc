@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "files/names.h"
-#include "results/label.h"
+#include "base/label.h"
 
 namespace mha {
 namespace {

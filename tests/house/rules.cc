@@ -13,8 +13,8 @@ namespace {
 // A folder may include what has a lower floor, but layer/ not files/. Folders of
 // one floor do not know each other.
 const std::map<std::string, int, std::less<>> kFloors = {
-    {"base", 0},    {"tensor", 1},     {"kernels", 2}, {"files", 2}, {"layer", 3},
-    {"results", 4}, {"checkpoint", 4}, {"input", 5},   {"apps", 6}};
+    {"base", 0},  {"tensor", 1},  {"kernels", 2},    {"files", 2}, {"layer", 3},
+    {"heads", 3}, {"results", 4}, {"checkpoint", 4}, {"input", 5}, {"apps", 6}};
 
 // Outside headers that begin so are included only under these paths.
 struct Outsider {
@@ -28,6 +28,8 @@ constexpr std::array kOutsiders = {
     Outsider{"hwy/", "src/kernels/", "SIMD is a matter of kernels/"},
     Outsider{"nlohmann/", "src/files/json.cc", "one file speaks JSON"},
     Outsider{"zlib", "src/files/", "archives are a matter of files/"},
+    Outsider{"utf8proc", "src/input/", "words are a matter of input/"},
+    Outsider{"png", "src/heads/", "pictures are a matter of heads/"},
     Outsider{"CLI/", "apps/", "the command line is a matter of the apps"},
     Outsider{"spdlog/", "apps/", "the library logs nothing"},
     Outsider{"iostream", "apps/", "the library prints nothing"},

@@ -1,4 +1,4 @@
-#include "results/label.h"
+#include "base/label.h"
 
 #include <algorithm>
 #include <array>

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "base/label.h"
 #include "base/memory.h"
 #include "checkpoint/inspect.h"
 #include "files/json.h"
 #include "files/names.h"
 #include "mha_weights/files.h"
 #include "program.h"
-#include "base/label.h"
 
 namespace mha {
 namespace {

@@ -18,8 +18,9 @@ struct MapGrid {
   std::vector<std::string> heads;    // name of each column: "head 0", "mean over heads"
   std::vector<std::string> queries;  // labels [n_queries]
   std::vector<std::string> keys;     // labels [n_keys]
-  // Map [n_queries, n_keys] at a place in the grid, both counted from 0: weights from 0 to 1,
-  // a row sums up to 1, or to 0 where a query sees no key. May throw Error.
+  // Map [n_queries, n_keys] at a place in the grid, both counted from 0: weights from 0 to 1.
+  // Rows sum up to 1, to 0 where a query sees no key, to less where keys were chosen. May
+  // throw Error.
   std::function<Tensor<float>(std::size_t layer, std::size_t head)> map;
 
   // "layer 3, head 0", "head 0".

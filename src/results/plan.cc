@@ -4,10 +4,10 @@
 #include <array>
 #include <cstdio>
 
+#include "base/label.h"
 #include "base/memory.h"
 #include "layer/attention.h"
 #include "layer/head_inputs.h"
-#include "base/label.h"
 
 namespace mha {
 namespace {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/label.h"
 #include "base/memory.h"
 #include "files/names.h"
-#include "base/label.h"
 
 namespace mha {
 namespace {

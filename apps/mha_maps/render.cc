@@ -1,0 +1,33 @@
+#include "mha_maps/render.h"
+
+#include "base/error.h"
+#include "command_line.h"
+#include "files/names.h"
+#include "files/whole_file.h"
+#include "mha_maps/files.h"
+
+namespace mha {
+namespace {
+
+std::string format_of(const RenderOptions& options) {
+  const std::string suffix = suffix_of(options.output);
+  const std::string& format = options.format.empty() ? suffix : options.format;
+  if (format == "png" || format == "svg" || format == "html") return format;
+  if (!options.format.empty()) refuse_word("--format", format, "png, svg or html");
+  throw Error(printable(options.output) + ": the suffix " +
+              (suffix.empty() ? "is missing" : "." + printable(suffix) + " is unknown") +
+              ", expected .png, .svg or .html (or say --format)");
+}
+
+}  // namespace
+
+void render(const RenderOptions& options) {
+  const std::string format = format_of(options);
+  const MapsFile maps = open_maps_file(options.input, options.maps);
+  const MapGrid grid = choose_maps(maps, options.choice);
+  WholeFile file(options.output);
+  throw Error("render: TO BE BUILT");
+  file.commit();
+}
+
+}  // namespace mha

@@ -134,7 +134,7 @@ std::vector<std::size_t> groups_of_like(ConstMatrixView<double> distances, doubl
   // Numbers without gaps.
   std::vector<std::size_t> first_heads = group;
   std::ranges::sort(first_heads);
-  first_heads.erase(std::ranges::unique(first_heads).begin(), first_heads.end());
+  first_heads.erase(std::unique(first_heads.begin(), first_heads.end()), first_heads.end());
   for (std::size_t& g : group) {
     g = static_cast<std::size_t>(std::ranges::lower_bound(first_heads, g) -
                                  first_heads.begin());

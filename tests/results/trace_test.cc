@@ -20,7 +20,6 @@ namespace {
 
 const std::vector<Step> kAllSteps = steps_of({.part = Part::attention});
 constexpr AttentionSizes kRamp = {4, 4, 4, 2, 2, 2, 2};
-constexpr AttentionSizes kGrouped = {32, 24, 20, 6, 2, 5, 7};
 
 template <typename T>
 void run_over(const Tensor<T>& x, Observer<T>& observer, double shift_of_b_Q = 0.0) {

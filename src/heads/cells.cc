@@ -1,0 +1,55 @@
+#include "heads/cells.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <string>
+
+#include "base/memory.h"
+#include "tensor/tensor.h"
+
+namespace mha {
+namespace {
+
+std::size_t blocks(std::size_t length, std::size_t size) { return (length + size - 1) / size; }
+
+}  // namespace
+
+Cells cells_of(ConstMatrixView<float> map, CellSize size) {
+  Cells cells{blocks(map.rows, size.queries), blocks(map.cols, size.keys), {}};
+  cells.weights.assign(cells.rows * cells.cols, Cells::kNoKey);
+  for (std::size_t i = 0; i < map.rows; ++i) {
+    const float* row = map.row(i);
+    if (std::all_of(row, row + map.cols, [](float weight) { return weight == 0.0F; }))
+      continue;
+    float* to = cells.weights.data() + i / size.queries * cells.cols;
+    for (std::size_t j = 0; j < map.cols; ++j) {
+      float& cell = to[j / size.keys];
+      cell = std::max(cell, row[j]);
+    }
+  }
+  return cells;
+}
+
+CellGrid cells_of(const MapGrid& grid, CellSize size) {
+  const std::size_t panels = grid.layers.size() * grid.heads.size();
+  const std::size_t of_one = blocks(grid.queries.size(), size.queries) *
+                             blocks(grid.keys.size(), size.keys) * sizeof(float);
+  require_memory(
+      checked_multiply(panels, of_one).value_or(std::numeric_limits<std::size_t>::max()),
+      "a picture of " + std::to_string(panels) + " maps");
+  CellGrid cells;
+  for (std::size_t layer = 0; layer < grid.layers.size(); ++layer) {
+    for (std::size_t head = 0; head < grid.heads.size(); ++head) {
+      const Tensor<float> map = grid.map(layer, head);
+      assert((map.shape() == Shape{grid.queries.size(), grid.keys.size()}));
+      cells.panels.push_back(cells_of(map.matrix(), size));
+      for (const float weight : cells.panels.back().weights) {
+        cells.largest = std::max(cells.largest, weight);
+      }
+    }
+  }
+  return cells;
+}
+
+}  // namespace mha

@@ -1,9 +1,10 @@
 #include "heads/cells.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <charconv>
 #include <limits>
-#include <string>
 
 #include "base/memory.h"
 #include "tensor/tensor.h"
@@ -50,6 +51,18 @@ CellGrid cells_of(const MapGrid& grid, CellSize size) {
     }
   }
   return cells;
+}
+
+std::string weight_text(float weight) {
+  int decimals = 2;
+  for (float least = 0.0995F; weight > 0.0F && weight < least && decimals < 7;
+       least /= 10.0F) {
+    ++decimals;
+  }
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), weight,
+                                 std::chars_format::fixed, decimals);
+  return {text.data(), end.ptr};
 }
 
 }  // namespace mha

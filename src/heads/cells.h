@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "heads/map_grid.h"
@@ -37,5 +38,8 @@ struct CellGrid {
 
 // Throws Error(Fault::system) where they do not fit in memory, and what the grid's map throws.
 CellGrid cells_of(const MapGrid& grid, CellSize size);
+
+// A weight to two digits that count, and two decimals: "1.00", "0.87", "0.0034".
+std::string weight_text(float weight);
 
 }  // namespace mha

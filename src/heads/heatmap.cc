@@ -1,8 +1,6 @@
 #include "heads/heatmap.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <numeric>
 #include <string_view>
 #include <vector>
@@ -99,17 +97,13 @@ Layout layout_of(const MapGrid& grid, const HeatmapOptions& options, std::size_t
 std::vector<std::string> characters(std::string_view text) {
   std::vector<std::string> all;
   while (!text.empty()) {
-    std::size_t bytes = 1;
-    while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) {
-      ++bytes;
-    }
-    const std::string_view character = text.substr(0, bytes);
+    const std::string_view character = text.substr(0, character_bytes(text));
     if (display_width(character) > 0) {
       all.emplace_back(character);
     } else if (!all.empty()) {
       all.back() += character;
     }
-    text.remove_prefix(bytes);
+    text.remove_prefix(character.size());
   }
   return all;
 }
@@ -320,18 +314,6 @@ MapGrid single(const MapGrid& grid, std::size_t layer, std::size_t head) {
 }
 
 }  // namespace
-
-std::string weight_text(float weight) {
-  int decimals = 2;
-  for (float least = 0.0995F; weight > 0.0F && weight < least && decimals < 7;
-       least /= 10.0F) {
-    ++decimals;
-  }
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), weight,
-                                 std::chars_format::fixed, decimals);
-  return {text.data(), end.ptr};
-}
 
 std::string heatmap(const MapGrid& grid, const HeatmapOptions& options) {
   std::string text;

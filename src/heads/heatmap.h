@@ -4,14 +4,9 @@
 #include <string>
 
 #include "heads/map_grid.h"
+#include "heads/shades.h"
 
 namespace mha {
-
-enum class Colours {
-  none,       // shades of block characters
-  palette,    // the 256 colours of a terminal
-  truecolour  // all of them
-};
 
 struct HeatmapOptions {
   Colours colours = Colours::none;
@@ -27,8 +22,5 @@ struct HeatmapOptions {
 // map is drawn by itself. Labels cannot do anything to a terminal. Throws what the grid's
 // map throws.
 std::string heatmap(const MapGrid& grid, const HeatmapOptions& options);
-
-// A weight to two digits that count, and two decimals: "1.00", "0.87", "0.0034".
-std::string weight_text(float weight);
 
 }  // namespace mha

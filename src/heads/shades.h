@@ -5,9 +5,14 @@
 #include <vector>
 
 #include "heads/cells.h"
-#include "heads/heatmap.h"
 
 namespace mha {
+
+enum class Colours {
+  none,       // shades of block characters
+  palette,    // the 256 colours of a terminal
+  truecolour  // all of them
+};
 
 // Cells as characters of a terminal: shares of the largest weight as colours of the scale,
 // or as shades between a frame's bars.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "base/memory.h"
@@ -11,6 +12,9 @@
 
 namespace mha {
 namespace {
+
+constexpr std::size_t kMostLinearKeys = 32;
+constexpr float kEvenShare = 0.2F;
 
 std::size_t blocks(std::size_t length, std::size_t size) { return (length + size - 1) / size; }
 
@@ -32,6 +36,19 @@ Cells cells_of(ConstMatrixView<float> map, CellSize size) {
   return cells;
 }
 
+float WeightScale::share_of(float weight) const {
+  return largest == 0.0F ? 0.0F : std::pow(weight / largest, power);
+}
+
+float WeightScale::weight_at(float share) const {
+  return largest * std::pow(share, 1.0F / power);
+}
+
+std::string WeightScale::end_text() const {
+  const std::string end = weight_text(largest);
+  return power == 1.0F ? end : end + " (middle " + weight_text(weight_at(0.5F)) + ")";
+}
+
 CellGrid cells_of(const MapGrid& grid, CellSize size) {
   const std::size_t panels = grid.layers.size() * grid.heads.size();
   const std::size_t of_one = blocks(grid.queries.size(), size.queries) *
@@ -40,13 +57,16 @@ CellGrid cells_of(const MapGrid& grid, CellSize size) {
       checked_multiply(panels, of_one).value_or(std::numeric_limits<std::size_t>::max()),
       "a picture of " + std::to_string(panels) + " maps");
   CellGrid cells;
+  if (grid.keys.size() > kMostLinearKeys) {
+    cells.scale.power = -std::log(kEvenShare) / std::log(static_cast<float>(grid.keys.size()));
+  }
   for (std::size_t layer = 0; layer < grid.layers.size(); ++layer) {
     for (std::size_t head = 0; head < grid.heads.size(); ++head) {
       const Tensor<float> map = grid.map(layer, head);
       assert((map.shape() == Shape{grid.queries.size(), grid.keys.size()}));
       cells.panels.push_back(cells_of(map.matrix(), size));
       for (const float weight : cells.panels.back().weights) {
-        cells.largest = std::max(cells.largest, weight);
+        cells.scale.largest = std::max(cells.scale.largest, weight);
       }
     }
   }

@@ -30,10 +30,25 @@ struct CellSize {
 // REQUIRES: a size of 1 or more each way.
 Cells cells_of(ConstMatrixView<float> map, CellSize size);
 
+// Where weights lie on the colour scale, one for all maps of a picture, so that they compare:
+// share = (weight / largest)^power.
+struct WeightScale {
+  float largest = 0.0F;  // weight of all
+  // 1 for few keys. Over many a row's weight is thin, and would be dark beside a row that
+  // sees one key, as a causal map's first: there the weight of a row that weighs all keys
+  // alike has a fifth of the scale.
+  float power = 1.0F;
+
+  float share_of(float weight) const;  // 0 to 1 of the scale
+  float weight_at(float share) const;
+  // What the largest weight is named: "0.87", "1.00 (middle 0.068)".
+  std::string end_text() const;
+};
+
 // All maps of a grid, one behind the other: layers, and within them heads.
 struct CellGrid {
   std::vector<Cells> panels;  // [layers * heads]
-  float largest = 0.0F;       // weight of all
+  WeightScale scale;
 };
 
 // Throws Error(Fault::system) where they do not fit in memory, and what the grid's map throws.

@@ -50,7 +50,7 @@ std::size_t widest_name(const MapGrid& grid) {
   std::size_t width = 0;
   for (std::size_t layer = 0; layer < grid.layers.size(); ++layer) {
     for (std::size_t head = 0; head < grid.heads.size(); ++head) {
-      width = std::max(width, display_width(grid.name_of(layer, head)));
+      width = std::max(width, display_width(printable(grid.name_of(layer, head))));
     }
   }
   return width;
@@ -190,7 +190,7 @@ class Heatmap {
         behind_(std::move(behind)),
         behind_width_(behind_width),
         cells_(cells_of(grid, layout_.cell)),
-        shades_(options.colours, cells_.largest) {}
+        shades_(options.colours, cells_.scale) {}
 
   std::string text() const {
     const std::size_t heads = grid_.heads.size();
@@ -271,8 +271,8 @@ class Heatmap {
       empty_rows =
           empty_rows || std::ranges::find(cells.weights, Cells::kNoKey) != cells.weights.end();
     }
-    if (cells_.largest > 0.0F) text += indent + shades_.scale() + "\n";
-    if (empty_rows) text += indent + shades_.no_key() + "  sees no key\n";
+    if (cells_.scale.largest > 0.0F) text += indent + shades_.scale() + "\n";
+    if (empty_rows) text += indent + shades_.no_key() + " sees no key\n";
     const CellSize cell = layout_.cell;
     if (cell.keys > 1) {
       const std::string keys = std::to_string(cell.keys) + " keys";
@@ -302,7 +302,7 @@ std::string top_keys(const MapGrid& grid, const HeatmapOptions& options) {
     behind.push_back(heaviest(map.matrix().row(i), grid.keys, options.top_keys));
     width = std::max(width, display_width(behind.back()));
   }
-  const std::size_t most = std::max(options.columns, kNarrowest) / 2;
+  const std::size_t most = std::max(options.columns, kNarrowest) / 2 - kGap;
   return Heatmap(grid, options, std::move(behind), std::min(width, most)).text();
 }
 

@@ -71,7 +71,7 @@ class Layout {
   Picture picture() {
     CellGrid cells = cells_of(grid_, size_);
     Picture picture;
-    picture.largest = cells.largest;
+    picture.scale = cells.scale;
     const int widest_line = as_int(across_) * (panel_width() + kGap) - kGap;
     picture.width = left_ + std::max(widest_line, kNarrowest) + kMargin;
     if (!grid_.title.empty()) {
@@ -128,9 +128,9 @@ class Layout {
     size_.queries = size_.keys = (n + cells - 1) / cells;
   }
 
-  // Every how many cells a label is drawn.
+  // Every how many cells a label is drawn: each, or with air between them.
   std::size_t label_step() const {
-    return static_cast<std::size_t>((kLabelled + cell_ - 1) / cell_);
+    return cell_ >= kLabelled ? 1 : static_cast<std::size_t>(2 * kLabelled / cell_);
   }
 
   void add_texts(Picture& picture, std::size_t panel, int x, int y) const {
@@ -157,12 +157,12 @@ class Layout {
 
   void add_legend(Picture& picture, int y) const {
     const int x = left_;
-    if (picture.largest > 0.0F) {
-      picture.scale = {x + 2 * kColumn, y, kScaleWidth, kLine - 8};
+    if (picture.scale.largest > 0.0F) {
+      picture.bar = {x + 2 * kColumn, y, kScaleWidth, kLine - 8};
       const int baseline = y + (kLine - 8 + kLetter) / 2;
       picture.texts.push_back({"0", x, baseline});
       picture.texts.push_back(
-          {weight_text(picture.largest), x + 3 * kColumn + kScaleWidth, baseline});
+          {picture.scale.end_text(), x + 3 * kColumn + kScaleWidth, baseline});
       y += kLine;
     }
     const auto note = [&](const std::string& text) {
@@ -199,9 +199,8 @@ class Layout {
 
 std::size_t Picture::step_of(float weight) const {
   if (weight == Cells::kNoKey) return kNoKeyStep;
-  if (largest == 0.0F) return 0;
   return static_cast<std::size_t>(
-      std::lround(weight / largest * static_cast<float>(kSteps - 1)));
+      std::lround(scale.share_of(weight) * static_cast<float>(kSteps - 1)));
 }
 
 Rgb Picture::colour_of_step(std::size_t step) {

@@ -31,7 +31,7 @@ struct Picture {
     int cell = 1;  // pixels each way
     Cells cells;
   };
-  struct Bar {  // the scale, from left to right
+  struct Bar {
     int x = 0;
     int y = 0;
     int width = 0;
@@ -42,8 +42,8 @@ struct Picture {
   int height = 0;
   std::vector<Text> texts;
   std::vector<Panel> panels;
-  Bar scale;
-  float largest = 0.0F;  // weight; it has the last of the scale's colours
+  WeightScale scale;
+  Bar bar;  // that shows it
 
   // 0 to kSteps - 1 along the scale, kNoKeyStep for Cells::kNoKey.
   std::size_t step_of(float weight) const;

@@ -100,7 +100,7 @@ class Canvas {
 
   Image draw() {
     for (const Picture::Panel& panel : picture_.panels) add(panel);
-    const Picture::Bar& bar = picture_.scale;
+    const Picture::Bar& bar = picture_.bar;
     for (int x = 0; x < bar.width; ++x) {
       fill(
           bar.x + x, bar.y, 1, bar.height,

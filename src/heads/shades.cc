@@ -27,7 +27,7 @@ std::string name_of(Rgb colour, Colours colours) {
 
 }  // namespace
 
-Shades::Shades(Colours colours, float largest) : colours_(colours), largest_(largest) {
+Shades::Shades(Colours colours, const WeightScale& scale) : colours_(colours), scale_(scale) {
   if (plain()) return;
   for (std::size_t i = 0; i < kSteps; ++i) {
     steps_.push_back(name_of(colour_of(static_cast<double>(i) / (kSteps - 1)), colours));
@@ -37,9 +37,9 @@ Shades::Shades(Colours colours, float largest) : colours_(colours), largest_(lar
 
 std::size_t Shades::step_of(float weight) const {
   if (weight == Cells::kNoKey) return kSteps;
-  if (largest_ == 0.0F) return 0;
   const std::size_t last = (plain() ? kShades.size() : kSteps) - 1;
-  return static_cast<std::size_t>(std::lround(weight / largest_ * static_cast<float>(last)));
+  return static_cast<std::size_t>(
+      std::lround(scale_.share_of(weight) * static_cast<float>(last)));
 }
 
 std::string Shades::row(const Cells& cells, std::size_t row, std::size_t width) const {
@@ -81,7 +81,7 @@ std::string Shades::scale() const {
     const auto last = static_cast<float>(kShades.size() - 1);
     for (std::size_t i = 1; i < kShades.size(); ++i) {
       text.append("  ").append(kShades.at(i)).append(" ");
-      text += weight_text(largest_ * static_cast<float>(i) / last);
+      text += weight_text(scale_.weight_at(static_cast<float>(i) / last));
     }
     return text;
   }
@@ -89,7 +89,7 @@ std::string Shades::scale() const {
   for (std::size_t i = 0; i < kScaleWidth; ++i) {
     text += background(steps_[i * (kSteps - 1) / (kScaleWidth - 1)]) + " ";
   }
-  return text.append(kReset).append(" ") + weight_text(largest_);
+  return text.append(kReset).append(" ") + scale_.end_text();
 }
 
 std::string Shades::no_key() const {

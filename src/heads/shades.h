@@ -18,7 +18,7 @@ enum class Colours {
 // or as shades between a frame's bars.
 class Shades {
  public:
-  Shades(Colours colours, float largest);
+  Shades(Colours colours, const WeightScale& scale);
 
   std::size_t frame_width() const { return plain() ? 1 : 0; }  // on each side of a row
 
@@ -36,7 +36,7 @@ class Shades {
   std::size_t step_of(float weight) const;
 
   Colours colours_;
-  float largest_;
+  WeightScale scale_;
   std::vector<std::string> steps_;  // what names each colour to a terminal, last no key's
 };
 

@@ -112,7 +112,7 @@ std::string svg(const Picture& picture) {
   }
   constexpr int kScalePieces = 88;
   for (int i = 0; i < kScalePieces; ++i) {
-    const Picture::Bar& bar = picture.scale;
+    const Picture::Bar& bar = picture.bar;
     if (bar.width == 0) break;
     const int left = bar.width * i / kScalePieces;
     const int right = bar.width * (i + 1) / kScalePieces;

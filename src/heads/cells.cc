@@ -75,7 +75,7 @@ CellGrid cells_of(const MapGrid& grid, CellSize size) {
 
 std::string weight_text(float weight) {
   int decimals = 2;
-  for (float least = 0.0995F; weight > 0.0F && weight < least && decimals < 7;
+  for (float least = 0.0995F; weight > 0.0F && weight < least && decimals < 5;
        least /= 10.0F) {
     ++decimals;
   }

@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kNarrowest = 20;      // columns of a terminal
 constexpr std::size_t kWidestLabel = 16;    // columns of a query's label
 constexpr std::size_t kWidestTop = 12;      // of a label among the heaviest keys
+constexpr float kLeastTop = 0.00005F;       // weight that is named among them
 constexpr std::size_t kTallestLabel = 10;   // lines of a key's label
 constexpr std::size_t kGap = 2;             // columns between maps
 constexpr std::size_t kMostLines = 32;      // of a map with a label a line
@@ -146,7 +147,7 @@ std::string ruler(const std::vector<std::string>& keys, std::size_t per_cell) {
   return line;
 }
 
-// "cat 0.93, it 0.04"
+// "cat 0.93, it 0.041"
 std::string heaviest(const float* row, const std::vector<std::string>& keys,
                      std::size_t count) {
   std::vector<std::size_t> order(keys.size());
@@ -157,7 +158,7 @@ std::string heaviest(const float* row, const std::vector<std::string>& keys,
     return row[a] != row[b] ? row[a] > row[b] : a < b;
   });
   std::string text;
-  for (auto key = order.begin(); key != middle && row[*key] > 0.0F; ++key) {
+  for (auto key = order.begin(); key != middle && row[*key] >= kLeastTop; ++key) {
     text += text.empty() ? "" : ", ";
     text += cut_to_width(printable(keys[*key]), kWidestTop) + " " + weight_text(row[*key]);
   }
@@ -318,7 +319,8 @@ MapGrid single(const MapGrid& grid, std::size_t layer, std::size_t head) {
 std::string heatmap(const MapGrid& grid, const HeatmapOptions& options) {
   std::string text;
   if (!grid.title.empty()) {
-    text += cut_to_width(printable(grid.title), std::max(options.columns, kNarrowest)) + "\n";
+    text +=
+        cut_to_width(printable(grid.title), std::max(options.columns, kNarrowest)) + "\n\n";
   }
   if (options.top_keys == 0) return text + Heatmap(grid, options, {}, 0).text();
   for (std::size_t layer = 0; layer < grid.layers.size(); ++layer) {

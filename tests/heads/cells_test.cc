@@ -68,5 +68,6 @@ TEST_CASE("a weight is written with two digits that count") {
   CHECK(weight_text(0.0876F) == "0.088");
   CHECK(weight_text(0.00123F) == "0.0012");
   CHECK(weight_text(0.0F) == "0.00");
-  CHECK(weight_text(1e-30F) == "0.0000000");
+  CHECK(weight_text(0.0000345F) == "0.00003");
+  CHECK(weight_text(1e-30F) == "0.00000");
 }

@@ -137,6 +137,7 @@ TEST_CASE("heads stand side by side, with the queries' labels before the first")
   grid.title = "maps.npy";
   CHECK(heatmap(grid, plain(80)) ==
         "maps.npy\n"
+        "\n"
         "  head 0    head 1\n"
         "   a b c     a b c\n"
         "a │██    │  │██    │\n"
@@ -289,6 +290,13 @@ TEST_CASE("the heaviest keys are named behind each query") {
         "slept │  ▓▓░░│  cat 0.75, slept 0.25\n"
         "\n"
         "      0  ░ 0.25  ▒ 0.50  ▓ 0.75  █ 1.00\n");
+}
+
+TEST_CASE("keys of no weight worth a number are not named") {
+  HeatmapOptions options = plain(80);
+  options.top_keys = 3;
+  CHECK(heatmap(grid_of({Rows{{1, 0, 1e-9F}}}), options).find("  0 1.00\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("with the heaviest keys every head is drawn by itself, a line a query") {

@@ -73,6 +73,35 @@ void add_choice(CLI::App& command, MapsChoice& choice, Texts& texts) {
       ->group(group);
 }
 
+void add_show_options(CLI::App& command, ShowOptions& show) {
+  const char* group = "Drawing";
+  command
+      .add_option("--top", show.top,
+                  "Draw each head by itself and name the K heaviest keys\nbehind each query")
+      ->type_name("K")
+      ->group(group);
+  command
+      .add_option("--width", show.width,
+                  "Draw N columns wide (default: COLUMNS, the terminal's or 80)")
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_option("--color", show.color,
+                  "Draw in colour; auto: where the terminal has some and NO_COLOR\n"
+                  "is not set, else in shades of grey")
+      ->type_name("auto|truecolor|256|never")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void finish_show(const ShowOptions& show) {
+  constexpr std::size_t kNarrowest = 20;
+  if (show.width && *show.width < kNarrowest) {
+    throw Error("--width: " + std::to_string(*show.width) + " is not a number from " +
+                std::to_string(kNarrowest));
+  }
+}
+
 void finish_maps(const std::string& input, MapsOptions& maps, const Texts& texts) {
   if (input.empty()) throw Error("FILE is missing; see --help");
   if (!texts.labels.empty()) maps.labels = split_at_commas(texts.labels);
@@ -120,11 +149,15 @@ MapsRequest parse_maps_options(int argc, const char* const* argv) {
   showing->add_option("FILE", show.input, "Maps, [n_heads, n_q, n_k]")->type_name("");
   add_maps_options(*showing, show.maps, texts);
   add_choice(*showing, show.choice, texts);
+  add_show_options(*showing, show);
 
   CLI::App* rendering =
       add_command(app, "render", "Draw a picture (PNG, SVG) or a page (HTML)", texts);
   rendering->add_option("FILE", render.input, "Maps, [n_heads, n_q, n_k]")->type_name("");
-  rendering->add_option("-o,--output", render.output, "Write the picture")
+  rendering
+      ->add_option("-o,--output", render.output,
+                   "Write the picture; the suffix names the format. In PNG letters beyond\n"
+                   "ASCII are boxes; SVG and HTML show those of all scripts")
       ->type_name("FILE|-");
   rendering
       ->add_option("--format", render.format, "Write png, svg or html, whatever the suffix")
@@ -163,6 +196,7 @@ MapsRequest parse_maps_options(int argc, const char* const* argv) {
   if (showing->parsed()) {
     finish_maps(show.input, show.maps, texts);
     finish_choice(show.choice, texts);
+    finish_show(show);
     request.command = show;
   } else if (rendering->parsed()) {
     finish_maps(render.input, render.maps, texts);

@@ -16,6 +16,9 @@ struct ShowOptions {
   std::string input;
   MapsOptions maps;
   MapsChoice choice;
+  std::size_t top = 0;  // heaviest keys named behind each query
+  std::optional<std::size_t> width;
+  std::string color = "auto";
 };
 
 // mha-maps render: a picture or a page.

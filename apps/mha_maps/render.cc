@@ -4,7 +4,11 @@
 #include "command_line.h"
 #include "files/names.h"
 #include "files/whole_file.h"
+#include "heads/picture.h"
+#include "heads/png.h"
+#include "heads/svg.h"
 #include "mha_maps/files.h"
+#include "program.h"
 
 namespace mha {
 namespace {
@@ -26,7 +30,14 @@ void render(const RenderOptions& options) {
   const MapsFile maps = open_maps_file(options.input, options.maps);
   const MapGrid grid = choose_maps(maps, options.choice);
   WholeFile file(options.output);
-  throw Error("render: TO BE BUILT");
+  if (format == "html") {
+    throw Error("render: TO BE BUILT");
+  } else if (format == "svg") {
+    file.write(svg(picture_of(grid)));
+  } else {
+    require_no_terminal(file, options.output, "png", "");
+    file.write(png(draw(picture_of(grid))));
+  }
   file.commit();
 }
 

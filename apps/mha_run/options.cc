@@ -122,6 +122,10 @@ void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& 
                  "Write stdout (and files of any suffix) as npy, npz, json, csv or text")
       ->type_name("NAME")
       ->group(group);
+  app.add_flag("--show", options.show,
+               "Draw the maps in place of numbers, side by side, in colour on a\n"
+               "terminal that has some")
+      ->group(group);
   app.add_flag("--full", options.full, "Shorten nothing in the report")->group(group);
 }
 
@@ -232,10 +236,14 @@ void check(const RunOptions& options) {
   if (!options.trace_only.empty() && options.trace.empty()) {
     throw Error("--trace-only needs --trace FILE.npz");
   }
-  const bool shows_maps =
-      !options.maps.empty() || !options.expect_maps.empty() || options.reports();
+  if (options.show && options.format && options.reports()) {
+    throw Error("--show draws for the eye; without it --format writes what is computed");
+  }
+  const bool shows_maps = !options.maps.empty() || !options.expect_maps.empty() ||
+                          options.reports() || options.show;
   if ((!options.map_heads.empty() || options.average_heads) && !shows_maps) {
-    throw Error("--map-heads and --average-heads need --maps FILE or --expect-maps FILE");
+    throw Error(
+        "--map-heads and --average-heads need --maps FILE, --expect-maps FILE or --show");
   }
   const std::vector<std::string> inputs = files_read(options);
   if (std::count(inputs.begin(), inputs.end(), "-") > 1) {

@@ -39,6 +39,7 @@ struct RunOptions {
   std::vector<std::string> trace_only;
   std::optional<Format> format;
   bool full = false;
+  bool show = false;
 
   // Comparison
   std::string expect;

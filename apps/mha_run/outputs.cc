@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mha_run/show.h"
 #include "program.h"
 
 namespace mha {
@@ -48,7 +49,10 @@ RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
   const std::size_t n_maps = select_.count();
   maps_shape_ = inputs.run.maps_shape(n_maps);
 
-  if (options.reports()) {
+  if (options.show) {
+    maps_shown_ = std::make_unique<Collect<T>>(maps_shape_, n_maps, "--show");
+    select_.add(*maps_shown_);
+  } else if (options.reports()) {
     if (!options.format) {
       maps_excerpt_ = std::make_unique<Excerpt<T>>(maps_shape_, n_maps, limits_of(options));
       select_.add(*maps_excerpt_);
@@ -71,7 +75,7 @@ RunOutputs<T>::RunOutputs(const RunOptions& options, const RunInputs<T>& inputs)
     trace_->watch(sinks_);
   }
   expect_values();
-  if (maps_excerpt_ || maps_kept_ || maps_stream_ || maps_check_) {
+  if (maps_excerpt_ || maps_kept_ || maps_shown_ || maps_stream_ || maps_check_) {
     for (std::size_t place = 0; place < inputs.run.layers.size(); ++place) {
       from_layers_.push_back(
           std::make_unique<FromLayer<T>>(select_, place, inputs.run.axes.batch));
@@ -132,6 +136,14 @@ int RunOutputs<T>::finish(const Tensor<T>& y) {
   if (maps_file_) maps_file_->commit();
   if (trace_) trace_->file().commit();
 
+  if (maps_shown_) {
+    std::vector<std::string> heads;
+    for (std::size_t place = 0; place < select_.count(); ++place) {
+      heads.push_back(head_name(place));
+    }
+    print_beside(options_,
+                 describe(inputs_) + draw_maps(maps_shown_->tensor(), heads, inputs_));
+  }
   if (maps_excerpt_) print(report(y));
   if (maps_kept_ && !maps_file_) print_json(y);
   return print_verdicts();
@@ -159,16 +171,19 @@ std::string RunOutputs<T>::report(const Tensor<T>& y) const {
         inputs_.run.layers.size() > 1 ? "layer " + std::to_string(layer.index) + ", " : "";
     for (std::size_t item = 0; item < batch; ++item) {
       for (std::size_t place = 0; place < n_maps; ++place, ++matrix) {
-        const std::size_t head =
-            options_.map_heads.empty() ? place : options_.map_heads[place];
-        text += of_layer +
-                (options_.average_heads ? "mean over heads" : "head " + std::to_string(head));
-        text += of_item(item) + "\n";
+        text += of_layer + head_name(place) + of_item(item) + "\n";
         text += maps_excerpt_->matrix_text(matrix, inputs_.query_labels, inputs_.key_labels);
       }
     }
   }
   return text;
+}
+
+template <typename T>
+std::string RunOutputs<T>::head_name(std::size_t place) const {
+  if (options_.average_heads) return "mean over heads";
+  return "head " +
+         std::to_string(options_.map_heads.empty() ? place : options_.map_heads[place]);
 }
 
 template <typename T>

@@ -31,6 +31,7 @@ class RunOutputs {
  private:
   void open_maps();
   void expect_values();
+  std::string head_name(std::size_t place) const;  // of the maps that were chosen
   std::string report(const Tensor<T>& y) const;
   void print_json(const Tensor<T>& y) const;
   int print_verdicts() const;
@@ -46,6 +47,7 @@ class RunOutputs {
   std::unique_ptr<WholeFile> maps_file_;
   std::unique_ptr<NpyStream<T>> maps_stream_;  // into maps_file_, or …
   std::unique_ptr<Collect<T>> maps_kept_;      // for it, or for a report in JSON
+  std::unique_ptr<Collect<T>> maps_shown_;     // as a picture
   std::unique_ptr<TraceFile<T>> trace_;
   std::unique_ptr<Excerpt<T>> maps_excerpt_;
   std::unique_ptr<Compare<T>> y_check_, maps_check_;

@@ -113,6 +113,8 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
+std::size_t character_bytes(std::string_view text) { return first_of(text).bytes; }
+
 std::string cut_to_width(std::string_view text, std::size_t most) {
   if (display_width(text) <= most) return std::string(text);
   std::size_t width = 0;

@@ -11,6 +11,9 @@ namespace mha {
 // that are no UTF-8 count one each.
 std::size_t display_width(std::string_view text);
 
+// Bytes of the first character of a text that is not empty; 1 for one that is no UTF-8.
+std::size_t character_bytes(std::string_view text);
+
 // The text, or where it is wider than `most` (> 0) its beginning and "…".
 std::string cut_to_width(std::string_view text, std::size_t most);
 

@@ -31,6 +31,15 @@ TEST_CASE("bytes that are no UTF-8 count one each and are not read past") {
   CHECK(display_width("\xF0\x9F\x98") == 3);
 }
 
+TEST_CASE("a character is as many bytes as its UTF-8 has") {
+  CHECK(character_bytes("cat") == 1);
+  CHECK(character_bytes("ürün") == 2);
+  CHECK(character_bytes("猫") == 3);
+  CHECK(character_bytes("😀!") == 4);
+  CHECK(character_bytes("\xE7\x8C") == 1);  // cut short
+  CHECK(character_bytes("\x80") == 1);
+}
+
 TEST_CASE("a label that is too wide ends in an ellipsis within its width") {
   CHECK(cut_to_width("tokenization", 12) == "tokenization");
   CHECK(cut_to_width("tokenizations", 12) == "tokenizatio…");

@@ -16,13 +16,6 @@
 
 #include "base/error.h"
 
-#if defined(__has_feature)
-#define MHA_CLANG_SANITIZED \
-  (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define MHA_CLANG_SANITIZED false
-#endif
-
 namespace mha {
 namespace {
 
@@ -102,7 +95,7 @@ class Arena {
   void give_back(std::byte* memory) noexcept {
     std::byte* piece = memory - sizeof(Header);
     const std::size_t size = reinterpret_cast<Header*>(piece)->size;
-    if (kSanitized || size > kLargestKept) {
+    if (kWatchedMemory || size > kLargestKept) {
       std::free(piece);
       return;
     }
@@ -116,16 +109,11 @@ class Arena {
 
  private:
   static constexpr std::size_t kLargestKept = std::size_t{64} << 20;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static constexpr bool kSanitized = true;
-#else
-  static constexpr bool kSanitized = MHA_CLANG_SANITIZED;
-#endif
 
   // Each mapping of its own costs faults on small pages, and zeros to the end of a huge
   // one; of a chunk only what is touched becomes memory.
   static constexpr std::size_t kChunk = std::size_t{16} << 20;
-  static bool is_cut(std::size_t size) { return size <= kChunk / 4 && !kSanitized; }
+  static bool is_cut(std::size_t size) { return size <= kChunk / 4 && !kWatchedMemory; }
 
   // Four classes to an octave, so that a piece fits others nearly as large.
   static std::size_t size_class(std::size_t size) {

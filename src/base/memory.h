@@ -7,6 +7,16 @@
 
 namespace mha {
 
+// Whether a sanitizer watches each allocation, so that none is used again at once.
+#if defined(__has_feature)  // clang's way to tell
+inline constexpr bool kWatchedMemory =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kWatchedMemory = true;
+#else
+inline constexpr bool kWatchedMemory = false;
+#endif
+
 struct FreeAligned {
   void operator()(void* p) const noexcept;
 };

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -76,12 +76,24 @@ SettingKind kind_of(const std::string& text) {
   return same ? SettingKind::number : SettingKind::word;
 }
 
+std::string json_list(const std::vector<std::string>& texts) {
+  std::string json = "[";
+  for (const std::string& text : texts)
+    json += (json.size() > 1 ? ", " : "") + json_quoted(text);
+  return json + "]";
+}
+
 void write_json(WholeFile& file, const Archive& archive) {
   std::string_view before = "{\n  ";
   for (const auto& [name, text] : archive.settings) {
     file.write(before);
     const bool word = kind_of(text) == SettingKind::word;
     file.write(json_quoted(name) + ": " + (word ? json_quoted(text) : text));
+    before = ",\n  ";
+  }
+  for (const auto& [name, texts] : archive.lists) {
+    file.write(before);
+    file.write(json_quoted(name) + ": " + json_list(texts));
     before = ",\n  ";
   }
   for (const Member& member : archive.members) {
@@ -122,14 +134,7 @@ void add_setting(ZipWriter& zip, const std::string& name, const std::string& tex
       header = npy_header(DType::f64, {});
       put(std::stod(text));
       break;
-    case SettingKind::word:
-      header = npy_header("<U" + std::to_string(std::max<std::size_t>(text.size(), 1)), {});
-      for (const char c : text) {
-        assert(static_cast<unsigned char>(c) < 0x80);
-        put(static_cast<char32_t>(c));
-      }
-      if (text.empty()) put(char32_t{0});
-      break;
+    case SettingKind::word: add_npy_text(zip, name, text); return;
   }
   zip.add(name + ".npy", {std::as_bytes(std::span(header)), std::as_bytes(std::span(bytes))});
 }
@@ -137,6 +142,7 @@ void add_setting(ZipWriter& zip, const std::string& name, const std::string& tex
 void write_npz(WholeFile& file, const Archive& archive) {
   ZipWriter zip(file);
   for (const auto& [name, text] : archive.settings) add_setting(zip, name, text);
+  for (const auto& [name, texts] : archive.lists) add_npy_texts(zip, name, texts);
   for (const Member& member : archive.members) {
     with_tensor(archive, member, written_dtype(archive, member),
                 [&](const auto& tensor) { add_npy(zip, member.name, tensor); });
@@ -162,7 +168,9 @@ void write_safetensors(WholeFile& file, const Archive& archive) {
   for (const auto& [member, dtype] : entries) {
     header.push_back({member->name, dtype, member->shape});
   }
-  file.write(safetensors_header(header, archive.settings));
+  std::map<std::string, std::string> metadata = archive.settings;
+  for (const auto& [name, texts] : archive.lists) metadata[name] = json_list(texts);
+  file.write(safetensors_header(header, metadata));
   for (const auto& [member, dtype] : entries) {
     with_tensor(archive, *member, dtype,
                 [&](const auto& tensor) { file.write(std::as_bytes(tensor.values())); });
@@ -193,7 +201,6 @@ ArchiveFormat archive_format_of_path(const std::string& path) {
 }
 
 void write_archive(WholeFile& file, ArchiveFormat format, const Archive& archive) {
-  assert(archive.lists.empty());
   switch (format) {
     case ArchiveFormat::json: write_json(file, archive); return;
     case ArchiveFormat::npz: write_npz(file, archive); return;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "files/utf8.h"
 
 namespace mha {
 namespace {
@@ -80,26 +81,6 @@ std::vector<Axis> fewest_axes(const Shape& shape, const Shape& strides) {
   }
   if (axes.empty()) axes.push_back({1, 1});
   return axes;
-}
-
-void append_utf8(std::string& text, std::uint32_t code) {
-  const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
-  const auto tail = [&](int shift) { put(0x80u | ((code >> shift) & 0x3Fu)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0u | code >> 6);
-    tail(0);
-  } else if (code < 0x10000) {
-    put(0xE0u | code >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    put(0xF0u | code >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "files/utf8.h"
+
 namespace mha {
 namespace {
 
@@ -33,29 +35,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
     std::swap(above, row);
   }
   return above[b.size()];
-}
-
-// Bytes of the well-formed UTF-8 sequence at the front of `text`, 0 for none
-// (Unicode 15, table 3-7).
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0};
-  };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80; };
-  const std::uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
-  if ((lead & 0xF0u) == 0xE0) {
-    const std::uint8_t low = lead == 0xE0 ? 0xA0 : 0x80;   // no overlong form
-    const std::uint8_t high = lead == 0xED ? 0x9F : 0xBF;  // no surrogate
-    return byte(1) >= low && byte(1) <= high && continues(2) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    const std::uint8_t low = lead == 0xF0 ? 0x90 : 0x80;
-    const std::uint8_t high = lead == 0xF4 ? 0x8F : 0xBF;
-    return byte(1) >= low && byte(1) <= high && continues(2) && continues(3) ? 4 : 0;
-  }
-  return 0;
 }
 
 // C0, DEL, C1 (U+0080 to U+009F) and the line and paragraph separators.
@@ -115,7 +94,7 @@ std::string list_of(std::span<const std::string> names, std::size_t most) {
 std::string printable(std::string_view text) {
   std::string shown;
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
+    const std::size_t length = utf8_length(text);
     const std::string_view sequence = text.substr(0, std::max<std::size_t>(length, 1));
     if (length > 0 && !is_control(sequence)) {
       shown += sequence;

@@ -12,6 +12,7 @@
 #include "files/elements.h"
 #include "files/names.h"
 #include "files/npy.h"
+#include "files/utf8.h"
 
 namespace mha {
 namespace {
@@ -21,6 +22,10 @@ constexpr std::string_view kSuffix = ".npy";
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
 constexpr std::size_t kMostText = std::size_t{64} << 20;
 constexpr std::size_t kMostLabels = std::size_t{1} << 20;
+
+bool fits(std::size_t count, std::size_t item_size) {
+  return item_size <= kLongestText && count <= kMostLabels && count * item_size <= kMostText;
+}
 
 // Adds an array as what it is to us: a setting, a list of strings or a tensor.
 void add(Archive& archive, const std::string& name, NpyHeader header,
@@ -39,8 +44,7 @@ void add(Archive& archive, const std::string& name, NpyHeader header,
     return;
   }
   const std::size_t count = rank == 0 ? 1 : member.shape[0];
-  if (is_text &&
-      (item_size > kLongestText || count > kMostLabels || count * item_size > kMostText)) {
+  if (is_text && !fits(count, item_size)) {
     throw Error(where + ": '" + printable(member.dtype_name) + "' of shape " +
                 to_string(member.shape) + " is too long for a setting or a list of labels");
   }
@@ -82,6 +86,43 @@ void add_npy(ZipWriter& zip, const std::string& name, const Tensor<T>& tensor) {
   const std::string header = npy_header(dtype_of<T>(), tensor.shape());
   zip.add(name + std::string(kSuffix),
           {std::as_bytes(std::span(header)), std::as_bytes(tensor.values())});
+}
+
+namespace {
+
+// Fixed-width strings of code points, '<U5'.
+void add_npy_strings(ZipWriter& zip, const std::string& name, const Shape& shape,
+                     std::span<const std::string> texts) {
+  std::size_t longest = 1;  // numpy has no <U0
+  for (const std::string& text : texts) {
+    longest = std::max(longest, code_points(text).size());
+  }
+  const std::size_t item_size = longest * sizeof(char32_t);
+  if (!fits(texts.size(), item_size)) {
+    throw Error(printable(name) + ": " + std::to_string(texts.size()) + " texts of up to " +
+                std::to_string(longest) +
+                " characters are too long for .npz; write .safetensors or .json");
+  }
+  std::u32string padded;
+  padded.reserve(texts.size() * longest);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    padded += code_points(texts[i]);
+    padded.resize((i + 1) * longest);
+  }
+  const std::string header = npy_header("<U" + std::to_string(longest), shape);
+  zip.add(name + std::string(kSuffix),
+          {std::as_bytes(std::span(header)), std::as_bytes(std::span(padded))});
+}
+
+}  // namespace
+
+void add_npy_text(ZipWriter& zip, const std::string& name, const std::string& text) {
+  add_npy_strings(zip, name, {}, {&text, 1});
+}
+
+void add_npy_texts(ZipWriter& zip, const std::string& name,
+                   const std::vector<std::string>& texts) {
+  add_npy_strings(zip, name, {texts.size()}, texts);
 }
 
 template void add_npy(ZipWriter&, const std::string&, const Tensor<float>&);

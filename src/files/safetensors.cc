@@ -176,6 +176,18 @@ void require_side_by_side(const std::vector<Entry>& entries, std::size_t data_si
   }
 }
 
+// The strings of a value that is JSON of a list of them; nothing for another one.
+std::optional<std::vector<std::string>> list_in(const std::string& value) {
+  if (!value.starts_with("[\"") || !value.ends_with("\"]")) return std::nullopt;
+  try {
+    JsonNode node = parse_json(Bytes::own(value), "");
+    if (node.kind == JsonNode::Kind::strings && node.shape.size() == 1) return node.strings;
+  } catch (const Error& error) {
+    if (error.fault() == Fault::system) throw;
+  }
+  return std::nullopt;
+}
+
 void read_metadata(Archive& archive, const JsonNode& metadata) {
   const std::string where = archive.path + ": __metadata__";
   if (metadata.kind != JsonNode::Kind::object) {
@@ -187,7 +199,11 @@ void read_metadata(Archive& archive, const JsonNode& metadata) {
       throw Error(where + ": " + printable(metadata.keys[i]) + " is " + describe(&value) +
                   ", expected a string");
     }
-    archive.settings[metadata.keys[i]] = value.text;
+    if (auto list = list_in(value.text)) {
+      archive.lists[metadata.keys[i]] = std::move(*list);
+    } else {
+      archive.settings[metadata.keys[i]] = value.text;
+    }
   }
 }
 

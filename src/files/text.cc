@@ -123,24 +123,6 @@ void split(std::string_view line, Delimiter delimiter, std::vector<std::string_v
   }
 }
 
-std::from_chars_result parse_number(std::string_view cell, double& value) {
-  // from_chars takes no plus sign.
-  if (cell.size() > 1 && cell[0] == '+' && cell[1] != '-') cell.remove_prefix(1);
-  const char* const end = cell.data() + cell.size();
-  auto result = std::from_chars(cell.data(), end, value);
-  if (result.ec == std::errc::result_out_of_range) {
-    // Too small is 0, or the least number above it, as everywhere else.
-    long double wide = 1;
-    const bool read = std::from_chars(cell.data(), end, wide).ec == std::errc();
-    if (read && std::abs(wide) < 1) {
-      value = static_cast<double>(wide);
-      result.ec = std::errc();
-    }
-  }
-  if (result.ec == std::errc() && result.ptr != end) result.ec = std::errc::invalid_argument;
-  return result;
-}
-
 bool is_number(std::string_view cell) {
   double value = 0.0;
   return parse_number(cell, value).ec != std::errc::invalid_argument;
@@ -332,6 +314,24 @@ class Table {
 };
 
 }  // namespace
+
+std::from_chars_result parse_number(std::string_view cell, double& value) {
+  // from_chars takes no plus sign.
+  if (cell.size() > 1 && cell[0] == '+' && cell[1] != '-') cell.remove_prefix(1);
+  const char* const end = cell.data() + cell.size();
+  auto result = std::from_chars(cell.data(), end, value);
+  if (result.ec == std::errc::result_out_of_range) {
+    // Too small is 0, or the least number above it, as everywhere else.
+    long double wide = 1;
+    const bool read = std::from_chars(cell.data(), end, wide).ec == std::errc();
+    if (read && std::abs(wide) < 1) {
+      value = static_cast<double>(wide);
+      result.ec = std::errc();
+    }
+  }
+  if (result.ec == std::errc() && result.ptr != end) result.ec = std::errc::invalid_argument;
+  return result;
+}
 
 Archive open_text(const Bytes& bytes, const std::string& path) {
   const std::string_view text = without_byte_order_mark(bytes.text());

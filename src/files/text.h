@@ -1,6 +1,8 @@
 #pragma once
 
+#include <charconv>
 #include <string>
+#include <string_view>
 
 #include "files/archive.h"
 #include "files/bytes.h"
@@ -16,5 +18,10 @@ namespace mha {
 // Throws Error with line and column (of the table, from 1) for a cell that is
 // no number, for ragged rows and for sequences of different length.
 Archive open_text(const Bytes& bytes, const std::string& path);
+
+// A number as text writes it, "+1" and "nan" too, whatever the locale; one too
+// small is 0 or the least above it. An error is of what is none, or has more
+// behind it, or is beyond what a double holds.
+std::from_chars_result parse_number(std::string_view cell, double& value);
 
 }  // namespace mha

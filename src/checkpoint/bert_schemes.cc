@@ -5,7 +5,8 @@
 namespace mha {
 namespace {
 
-// BERT, RoBERTa and ELECTRA name and compute alike; an epsilon tells them apart.
+// BERT, RoBERTa and ELECTRA name and compute alike; an epsilon tells them apart,
+// and how they split words.
 Scheme bert_like(std::string name, std::string title, std::vector<std::string> model_types,
                  std::vector<std::string> under, std::string eps) {
   return {
@@ -20,6 +21,7 @@ Scheme bert_like(std::string name, std::string title, std::vector<std::string> m
                        linear("2", {"output.dense"}, with_bias()),
                        layer_norm("norm2", "output.LayerNorm")}),
       .attention = "attention.",
+      .embeddings = bert_embeddings("../embeddings.", true),
       .model_types = std::move(model_types),
       .under = std::move(under),
       // RoFormer has a rotary table there.
@@ -27,6 +29,15 @@ Scheme bert_like(std::string name, std::string title, std::vector<std::string> m
       .defaults = {{"norm", "post"}, {"activation", "gelu"}, {"eps", std::move(eps)}},
       .keys = {{"is_decoder", "causal", {{"true", "true"}, {"false", "false"}}}},
   };
+}
+
+// Its positions are counted from 2, too.
+Scheme roberta() {
+  Scheme row = bert_like("roberta", "RoBERTa, XLM-R (Hugging Face)",
+                         {"roberta", "xlm-roberta", "camembert"}, {"roberta"}, "1e-05");
+  row.embeddings = {};
+  row.other_words = "into byte pairs (BPE) or by SentencePiece";
+  return row;
 }
 
 Scheme distilbert() {
@@ -41,6 +52,7 @@ Scheme distilbert() {
            layer_norm("norm1", "sa_layer_norm"), linear("1", {"ffn.lin1"}, with_bias()),
            linear("2", {"ffn.lin2"}, with_bias()), layer_norm("norm2", "output_layer_norm")}),
       .attention = "attention.",
+      .embeddings = bert_embeddings("../embeddings.", false),
       .model_types = {"distilbert"},
       .defaults = {{"norm", "post"}, {"activation", "gelu"}, {"eps", "1e-12"}},
       .keys = {{"dim", "d_model"}, {"hidden_dim", "d_ff"}},
@@ -64,6 +76,7 @@ Scheme modernbert() {
            layer_norm("norm2", "mlp_norm", Need::always, norm_bias)}),
       .attention = "attn.",
       .last_norm = layer_norm("norm", "final_norm", Need::always, norm_bias),
+      .other_words = "into byte pairs (BPE)",
       .model_types = {"modernbert"},
       .defaults = {{"norm", "pre"},
                    {"activation", "gelu"},
@@ -122,8 +135,7 @@ Scheme nomic_bert() {
 
 std::vector<Scheme> bert_schemes() {
   return {bert_like("bert", "BERT (Hugging Face)", {"bert"}, {"bert"}, "1e-12"),
-          bert_like("roberta", "RoBERTa, XLM-R (Hugging Face)",
-                    {"roberta", "xlm-roberta", "camembert"}, {"roberta"}, "1e-05"),
+          roberta(),
           bert_like("electra", "ELECTRA (Hugging Face)", {"electra"}, {"electra"}, "1e-12"),
           distilbert(),
           modernbert(),

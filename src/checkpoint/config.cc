@@ -328,16 +328,20 @@ Config read_config(const Bytes& bytes, const std::string& path) {
   return config;
 }
 
-std::optional<Config> open_config(const std::string& asked, const std::string& weights) {
-  if (!asked.empty()) return read_config(Bytes::open(asked), source_name(asked));
+std::string file_beside(const std::string& weights, const std::string& name) {
   std::error_code error;
   const fs::path folder =
       fs::is_directory(weights, error) ? fs::path(weights) : fs::path(weights).parent_path();
-  const fs::path beside = folder / "config.json";
-  if (!fs::is_regular_file(beside, error) || fs::equivalent(beside, weights, error)) {
-    return std::nullopt;
-  }
-  return read_config(Bytes::open(beside.string()), printable(beside.string()));
+  const fs::path beside = folder / name;
+  if (!fs::is_regular_file(beside, error) || fs::equivalent(beside, weights, error)) return "";
+  return beside.string();
+}
+
+std::optional<Config> open_config(const std::string& asked, const std::string& weights) {
+  if (!asked.empty()) return read_config(Bytes::open(asked), source_name(asked));
+  const std::string beside = file_beside(weights, "config.json");
+  if (beside.empty()) return std::nullopt;
+  return read_config(Bytes::open(beside), printable(beside));
 }
 
 std::string section_of(const Config& config, const Scheme& scheme) {

@@ -24,6 +24,10 @@ struct Config {
 
 Config read_config(const Bytes& bytes, const std::string& path);
 
+// The file of that name beside (or in the folder) `weights`; "" where there is
+// none.
+std::string file_beside(const std::string& weights, const std::string& name);
+
 // The file `asked` for, or config.json beside (or in the folder) `weights`,
 // where there is one. Throws Error(Fault::system) where the file asked for
 // cannot be read.

@@ -14,6 +14,7 @@ Scheme gpt2() {
                        conv1d("1", "mlp.c_fc"), conv1d("2", "mlp.c_proj")}),
       .attention = "attn.",
       .last_norm = layer_norm("norm", "ln_f", Need::together, bias_group("norm")),
+      .other_words = "into byte pairs (BPE)",
       .model_types = {"gpt2"},
       .defaults = {{"norm", "pre"},
                    {"activation", "gelu_tanh"},
@@ -40,6 +41,7 @@ Scheme llama_like(Scheme row, const Bias& qkv_bias, const Bias& out_bias) {
   row.attention = "self_attn.";
   row.by_config = true;
   row.last_norm = {{"norm.weight", {"norm.weight"}, Form::vector, Need::together, "norm"}};
+  row.other_words = "into byte pairs (BPE)";
   row.sections = {"text_config"};
   row.defaults = {{"norm", "pre"},        {"norm_type", "rms"}, {"activation", "silu"},
                   {"eps", "1e-06"},       {"causal", "true"},   {"rope", "halves"},
@@ -75,6 +77,7 @@ Scheme deepseek(std::string name, std::string title, const std::string& query,
                        llama_around()}),
       .attention = at,
       .last_norm = {{"norm.weight", {"norm.weight"}, Form::vector, Need::together, "norm"}},
+      .other_words = "into byte pairs (BPE)",
       .model_types = {"deepseek_v2", "deepseek_v3"},
       .defaults = {{"norm", "pre"},
                    {"norm_type", "rms"},
@@ -116,6 +119,7 @@ Scheme transformer_lens() {
       .attention = "attn.",
       .last_norm = {{"norm.weight", {"ln_final.w"}, Form::vector, Need::together, "norm"},
                     {"norm.bias", {"ln_final.b"}, Form::vector, Need::together, "norm"}},
+      .other_words = "into byte pairs (BPE)",
       // Its encoder (BERT) has an embedding norm there.
       .not_beside = {"embed.ln.w"},
       .defaults = {{"norm", "pre"},

@@ -76,6 +76,9 @@ std::string nearest_known(std::string_view name, const NativeName& parsed) {
   if (is_one_of(parsed.tensor, native_tensor_names())) {
     return prefix + std::string(parsed.tensor);
   }
+  if (parsed.tensor.starts_with("embeddings.")) {
+    return nearest(parsed.tensor, native_embeddings());
+  }
   const std::string tensor = nearest(parsed.tensor, known_in(parsed.group));
   if (tensor.empty()) return "";
   return std::string(name.substr(0, name.size() - parsed.tensor.size())) + tensor;
@@ -85,6 +88,7 @@ void require_known(const Archive& archive, const Member& member, const NativeNam
   if (is_one_of(parsed.tensor, known_in(parsed.group))) return;
   const bool lone = !parsed.layer && parsed.group.empty();
   if (lone && is_one_of(parsed.tensor, kOfStack)) return;
+  if (lone && is_one_of(parsed.tensor, native_embeddings())) return;
   const std::vector<std::string>& known = native_tensor_names();
   if (member.name.empty()) {
     throw Error(archive.path + ": one tensor without a name, expected weights called " +
@@ -222,6 +226,13 @@ const std::vector<std::string>& native_tensor_names() {
   return names;
 }
 
+const std::vector<std::string>& native_embeddings() {
+  static const std::vector<std::string> names = {
+      "embeddings.words", "embeddings.positions", "embeddings.token_types",
+      "embeddings.norm.weight", "embeddings.norm.bias"};
+  return names;
+}
+
 const Parts* LayerParts::find(const std::string& name) const {
   const auto place = tensors.find(name);
   return place == tensors.end() ? nullptr : &place->second;
@@ -229,6 +240,8 @@ const Parts* LayerParts::find(const std::string& name) const {
 
 NativeParts find_native(const Archive& archive) {
   for (const auto& [name, strings] : archive.lists) {
+    // The metadata of safetensors may hold what is of other programs.
+    if (name == "vocabulary" || archive.container == "safetensors") continue;
     throw Error(archive.path + ": the list of strings " + printable(name) +
                 " is unknown among weights");
   }
@@ -237,6 +250,7 @@ NativeParts find_native(const Archive& archive) {
   for (const Member& member : archive.members) {
     const NativeName name = parse(member.name);
     require_known(archive, member, name);
+    if (is_one_of(member.name, native_embeddings())) continue;
     add(archive, name.layer ? layers[*name.layer] : without, name, member);
   }
   require_one_kind(archive, without, layers);

@@ -32,12 +32,17 @@ struct NativeParts {
 // The names a layer's tensors may have, in the order of the contract.
 const std::vector<std::string>& native_tensor_names();
 
+// What stands in front of the layers, of a stack and of a lone one:
+// embeddings.words, …
+const std::vector<std::string>& native_embeddings();
+
 // Sorts members by layer, tensor and head. Names are
 //   W_Q, heads[r].W_Q, kv_heads[g].W_K     of a lone layer
 //   layers.K.W_Q, layers[K].heads[r].W_Q   of a stack, K from 0 without gaps
-// Throws Error for a name that is not known, with the nearest known one; for a
-// head without a tensor that others have; for a tensor that is there in two
-// forms; for names of a lone layer beside those of a stack.
+// Embeddings, and a list of strings `vocabulary`, are left aside: they are
+// checkpoint/embeddings'. Throws Error for a name that is not known, with the nearest known
+// one; for a head without a tensor that others have; for a tensor that is there in two forms;
+// for names of a lone layer beside those of a stack.
 NativeParts find_native(const Archive& archive);
 
 }  // namespace mha

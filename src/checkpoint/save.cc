@@ -207,7 +207,8 @@ Archive native_archive(const Encoder<T>& encoder) {
 template Archive native_archive(const Encoder<float>&);
 template Archive native_archive(const Encoder<double>&);
 
-Archive native_archive(const OpenedModel& model, const ModelOptions& options) {
+Archive native_archive(const OpenedModel& model, const ModelOptions& options,
+                       const Embeddings* embeddings) {
   Archive archive;
   archive.path = model.translated.archive.path;
   std::vector<Settings> settings;
@@ -225,13 +226,20 @@ Archive native_archive(const OpenedModel& model, const ModelOptions& options) {
       archive.members.push_back(std::move(member));
     }
   }
-  if (model.final_norm) {
-    for (const auto& [name, found] : model.tensors) {
+  const auto add = [&](const FoundTensors& tensors) {
+    for (const auto& [name, found] : tensors) {
       archive.members.push_back(unread(model, found, options.allow_nonfinite));
       archive.members.back().name = name;
     }
-  }
+  };
+  if (model.final_norm) add(model.tensors);
   archive.settings = join(settings, stack);
+  if (embeddings == nullptr) return archive;
+  add(embeddings->tensors);
+  for (const SettingInForce& setting : embeddings->in_force) {
+    archive.settings[setting.name] = setting.value;
+  }
+  if (!embeddings->vocabulary.empty()) archive.lists["vocabulary"] = embeddings->vocabulary;
   return archive;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint/embeddings.h"
 #include "checkpoint/load.h"
 #include "files/archive.h"
 #include "layer/weights.h"
@@ -17,7 +18,9 @@ Archive native_archive(const Encoder<T>& encoder);
 
 // The same of an opened model, whose tensors are read one by one as they are
 // fetched, in f64 where the file holds wider numbers than f32. Fetching throws
-// what read_model() throws.
-Archive native_archive(const OpenedModel& model, const ModelOptions& options);
+// what read_model() throws. With its embeddings, their vocabulary and how text
+// is split, unless `embeddings` is null; they must outlive the archive.
+Archive native_archive(const OpenedModel& model, const ModelOptions& options,
+                       const Embeddings* embeddings = nullptr);
 
 }  // namespace mha

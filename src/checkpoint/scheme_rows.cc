@@ -91,6 +91,15 @@ Rules rms_norm(const std::string& native, const std::string& name) {
   return {{native + ".weight", {name + ".weight"}}};
 }
 
+Rules bert_embeddings(const std::string& prefix, bool token_types) {
+  Rules rules = {{"embeddings.words", {prefix + "word_embeddings.weight"}},
+                 {"embeddings.positions", {prefix + "position_embeddings.weight"}}};
+  if (token_types) {
+    rules.push_back({"embeddings.token_types", {prefix + "token_type_embeddings.weight"}});
+  }
+  return join({rules, layer_norm("embeddings.norm", prefix + "LayerNorm")});
+}
+
 Rules join(std::initializer_list<Rules> parts) {
   Rules rules;
   for (const Rules& part : parts) rules.insert(rules.end(), part.begin(), part.end());
@@ -102,6 +111,7 @@ Scheme attention_of(const Scheme& scheme) {
   row.name += "-attention";
   row.title = "attention of " + scheme.title;
   row.last_norm = {};
+  row.embeddings = {};
   row.beside = row.not_beside = {};
   row.unit_norm = {};
   const auto strip = [&](std::vector<std::string>& names) {

@@ -40,6 +40,10 @@ Rules layer_norm(const std::string& native, const std::string& name, Need need =
                  const Bias& bias = with_bias());
 Rules rms_norm(const std::string& native, const std::string& name);
 
+// What stands in front of the layers, under `prefix`: word_embeddings,
+// position_embeddings, LayerNorm, and token_type_embeddings where there are types.
+Rules bert_embeddings(const std::string& prefix, bool token_types);
+
 Rules join(std::initializer_list<Rules> parts);
 
 // The row that is left of a layer's where a file holds its attention alone,

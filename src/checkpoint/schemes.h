@@ -101,6 +101,10 @@ struct Scheme {
   Rules tensors{};
   std::string attention{};  // what names of its attention begin with: "self_attn."
   Rules last_norm{};        // beside the layers
+  // What stands in front of them where words come in as WordPiece splits them,
+  // beside the layers too; of a rule only the names are looked at.
+  Rules embeddings{};
+  std::string other_words{};  // how else its text is split: "into byte pairs"
   // What tells rows with the same names apart: any of the values of model_type,
   // of the components in front, of the tensors beside the layers.
   std::vector<std::string> model_types{};

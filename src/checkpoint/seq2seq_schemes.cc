@@ -59,6 +59,7 @@ Scheme t5(std::string name, std::string title, const Rules& ffn, std::string act
       .attention = attention,
       .last_norm =
           {{"norm.weight", {"final_layer_norm.weight"}, Form::vector, Need::together, "norm"}},
+      .other_words = "by SentencePiece",
       .model_types = {"t5", "mt5"},
       .defaults = {{"norm", "pre"},
                    {"norm_type", "rms"},
@@ -80,6 +81,7 @@ std::vector<Scheme> seq2seq_schemes() {
   return {
       fairseq_like({.name = "bart",
                     .title = "BART's encoder (Hugging Face)",
+                    .other_words = "into byte pairs (BPE)",
                     .model_types = {"bart"},
                     .beside = {"layernorm_embedding.weight"},
                     .not_beside = {"layer_norm.weight"},
@@ -88,6 +90,7 @@ std::vector<Scheme> seq2seq_schemes() {
       fairseq_like({.name = "mbart",
                     .title = "mBART's encoder (Hugging Face)",
                     .last_norm = last("layer_norm"),
+                    .other_words = "by SentencePiece",
                     .model_types = {"mbart"},
                     // gelu or relu, by its config.
                     .defaults = {{"norm", "pre"}, {"eps", "1e-05"}}},

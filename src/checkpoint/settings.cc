@@ -13,13 +13,15 @@ namespace {
 
 const std::vector<std::string>& known_settings() {
   static const std::vector<std::string> known = {
-      "n_heads",    "n_kv_heads",    "norm",    "norm_type",
-      "activation", "gated",         "eps",     "scale",
-      "causal",     "softcap",       "rope",    "rope_theta",
-      "window",     "norm1",         "norm2",   "relative_distance",
-      "latent_eps", "add_zero_attn", "d_model", "d_key",
-      "d_value",    "d_head",        "d_v",     "d_ff",
-      "d_rope",     "q_rank",        "kv_rank", "n_layers"};
+      "n_heads",    "n_kv_heads",    "norm",          "norm_type",
+      "activation", "gated",         "eps",           "scale",
+      "causal",     "softcap",       "rope",          "rope_theta",
+      "window",     "norm1",         "norm2",         "relative_distance",
+      "latent_eps", "add_zero_attn", "d_model",       "d_key",
+      "d_value",    "d_head",        "d_v",           "d_ff",
+      "d_rope",     "q_rank",        "kv_rank",       "n_layers",
+      "lower_case", "strip_accents", "split_chinese", "text_begin",
+      "text_end"};
   return known;
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "checkpoint/config.h"
 #include "checkpoint/layer_checks.h"
+#include "checkpoint/native_names.h"
 #include "checkpoint/recognise.h"
 #include "checkpoint/schemes.h"
 #include "checkpoint/views.h"
@@ -25,18 +26,20 @@ const Scheme& native_scheme() {
 
 // The settings that a file says by native names.
 bool is_setting(std::string_view name) {
-  static const std::vector<std::string> names = {"n_heads",      "n_kv_heads",
-                                                 "d_model",      "d_head",
-                                                 "d_ff",         "d_key",
-                                                 "d_value",      "d_v",
-                                                 "norm",         "norm_type",
-                                                 "activation",   "gated",
-                                                 "eps",          "scale",
-                                                 "causal",       "softcap",
-                                                 "rope",         "rope_theta",
-                                                 "window",       "latent_eps",
-                                                 "n_layers",     "relative_distance",
-                                                 "add_zero_attn"};
+  static const std::vector<std::string> names = {"n_heads",       "n_kv_heads",
+                                                 "d_model",       "d_head",
+                                                 "d_ff",          "d_key",
+                                                 "d_value",       "d_v",
+                                                 "norm",          "norm_type",
+                                                 "activation",    "gated",
+                                                 "eps",           "scale",
+                                                 "causal",        "softcap",
+                                                 "rope",          "rope_theta",
+                                                 "window",        "latent_eps",
+                                                 "n_layers",      "relative_distance",
+                                                 "add_zero_attn", "lower_case",
+                                                 "strip_accents", "split_chinese",
+                                                 "text_begin",    "text_end"};
   return is_one_of(name, names);
 }
 
@@ -75,6 +78,7 @@ class Translator {
       add_rules(layer);
     }
     if (tower_.stack && !tower_.attention) add_last_norm();
+    add_embeddings();
     checks_->refuse_rotary_beside();
     require_activation();
     for (const Member& member : archive_.members) {
@@ -309,6 +313,41 @@ class Translator {
     if (there && !missing.empty()) fail(missing[0] + " is missing");
   }
 
+  // All of them or none: without one of its parts the sum is not the family's.
+  // They count as left aside, and their shapes are not looked at, until somebody
+  // turns text into x.
+  void add_embeddings() {
+    if (!scheme_.other_words.empty()) {
+      result_.no_text = archive_.path + ": " + scheme_.title + " splits text " +
+                        scheme_.other_words + ", which is not done";
+      return;
+    }
+    std::vector<std::pair<std::string, const Member*>> found;
+    std::vector<std::string> missing;
+    for (const TensorRule& rule : scheme_.embeddings) {
+      const Member* member = nullptr;
+      for (const std::string& name : rule.names) {
+        const std::string full = tower_.beside(name);
+        if (member == nullptr && !full.empty()) member = names_.find(full);
+      }
+      if (member != nullptr) {
+        found.emplace_back(rule.native, member);
+      } else {
+        missing.push_back(names_.spelt(tower_.beside(rule.names[0])));
+      }
+    }
+    if (found.empty()) return;
+    if (!missing.empty()) {
+      result_.no_text = archive_.path + ": " + list_of(missing) +
+                        (missing.size() == 1 ? " is" : " are") + " missing (scheme " +
+                        scheme_.name + ")";
+      return;
+    }
+    for (const auto& [native, member] : found) {
+      result_.archive.members.push_back(renamed(*member, native));
+    }
+  }
+
   // Some rows know no activation without a config.
   void require_activation() const {
     if (tower_.attention) return;
@@ -338,6 +377,7 @@ Translated translate_native(const Archive& archive, const Config* config) {
   result.scheme = native_scheme().name;
   std::vector<std::size_t> layers;
   for (const Member& member : archive.members) {
+    if (is_one_of(member.name, native_embeddings())) result.unused.push_back(member.name);
     const Numbered parts = take_apart(member.name);
     if (parts.before == "layers." && parts.after.starts_with('.')) result.stack = true;
   }

@@ -30,6 +30,8 @@ struct Translated {
   std::vector<Said> config;
   std::vector<Said> defaults;
   std::vector<std::string> unused;  // tensors left aside, by their file's names
+  // Why text cannot be turned into x; "": nothing is known against it.
+  std::string no_text;
   // Why layers of the file behind the last one are not there; "": there are none.
   std::string not_done;
 };

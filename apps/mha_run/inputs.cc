@@ -115,6 +115,14 @@ std::string describe_layers(const TracedRun& run, const OpenedModel& model) {
 }
 
 template <typename T>
+Sequences<T> read_text(const RunOptions& options, OpenedModel& model) {
+  std::vector<std::string> notes;
+  Sequences<T> x = read_words<T>(options.text, model, options.weights.model, notes);
+  for (const std::string& note : notes) log_detail(note);
+  return x;
+}
+
+template <typename T>
 InputNames names_of(const RunInputs<T>& inputs) {
   InputNames names{inputs.x.where};
   if (inputs.key) names.key = inputs.key->where;
@@ -141,7 +149,8 @@ RunInputs<T> read_inputs(const RunOptions& options) {
   inputs.encoder = read_model<T>(inputs.model, asked);
   for (Layer<T>& layer : inputs.encoder.layers) ablate(layer.attention, options.ablate);
   const bool any_value = asked.allow_nonfinite;
-  inputs.x = read_sequences<T>(options.input, any_value);
+  inputs.x = options.text.text.empty() ? read_sequences<T>(options.input, any_value)
+                                       : read_text<T>(options, inputs.model);
   if (!options.key.empty()) inputs.key = read_sequences<T>(options.key, any_value);
   if (!options.value.empty()) inputs.value = read_sequences<T>(options.value, any_value);
   inputs.run = run_of(inputs.model, inputs.encoder, inputs.tensors(), names_of(inputs));

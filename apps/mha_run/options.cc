@@ -62,6 +62,24 @@ void add_input_options(CLI::App& app, RunOptions& options, Texts& texts) {
          "Read x, [n, d_model] or [batch, n, d_model]: npy, npz,\nsafetensors, JSON, text")
       ->type_name("FILE|-")
       ->group(group);
+  app.add_option("--text", options.text.text,
+                 "Read x from words: by the embeddings of the weights, or by\n"
+                 "--embeddings; -: all of standard input")
+      ->type_name("TEXT|-")
+      ->group(group);
+  app.add_option("--embeddings", options.text.embeddings,
+                 "Split the text at blanks and take the words' vectors from this\n"
+                 "file: a word and its numbers a line (word2vec, GloVe)")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--vocab", options.text.vocabulary,
+                 "Split the text into this vocabulary's pieces, a word a line\n"
+                 "(default: the weights' own, or vocab.txt beside them)")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_flag("--unknown", options.text.unknown,
+               "Take <unk> or zeros for words that nobody knows")
+      ->group(group);
   app.add_option("--key", options.key,
                  "Read the source of K (cross-attention; default: input)")
       ->type_name("FILE")
@@ -218,15 +236,43 @@ std::vector<std::string> files_read(const RunOptions& options) {
   for (const auto* masks : {&options.keep_masks, &options.drop_masks, &options.add_masks}) {
     specs.insert(specs.end(), masks->begin(), masks->end());
   }
-  std::vector<std::string> paths = {options.weights.path, options.weights.model.config};
+  std::vector<std::string> paths = {options.weights.path, options.weights.model.config,
+                                    options.text.vocabulary, options.text.embeddings};
+  if (options.text.text == "-") paths.emplace_back("-");
   for (const std::string& spec : specs) paths.push_back(parse_source(spec).path);
   return paths;
+}
+
+// x is vectors or text, and words come in at the first layer.
+void check_text(const RunOptions& options) {
+  const TextInput& text = options.text;
+  if (text.text.empty()) {
+    for (const auto& [name, given] : {std::pair{"--vocab", !text.vocabulary.empty()},
+                                      std::pair{"--embeddings", !text.embeddings.empty()},
+                                      std::pair{"--unknown", text.unknown}}) {
+      if (given) throw Error(std::string(name) + " needs --text TEXT");
+    }
+    if (options.input.empty()) {
+      throw Error("--input FILE or --text TEXT is missing; see --help");
+    }
+    return;
+  }
+  if (!options.input.empty()) throw Error("--text: --input gives x already; give one of them");
+  if (!text.vocabulary.empty() && !text.embeddings.empty()) {
+    throw Error("--vocab: --embeddings has words of its own; give one of them");
+  }
+  const auto& layers = options.weights.model.layers;
+  if (!layers || layers->first == 0) return;
+  const std::string last = std::to_string(layers->last);
+  throw Error("--text: words come in at layer 0, and --layer begins with " +
+              std::to_string(layers->first) + "; --layer 0-" + last +
+              " runs the layers before too, --input gives what comes in there");
 }
 
 // Combinations that cannot mean anything, and names used twice.
 void check(const RunOptions& options) {
   if (options.weights.path.empty()) throw Error("--weights FILE is missing; see --help");
-  if (options.input.empty()) throw Error("--input FILE is missing; see --help");
+  check_text(options);
   // Devices and pipes have no suffix.
   const std::string suffix = std::filesystem::path(options.trace).extension().string();
   if (!suffix.empty() && suffix != ".npz") {

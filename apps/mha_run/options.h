@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "files/format.h"
+#include "input/words.h"
 #include "kernels/linear.h"
 #include "log.h"
 #include "model_options.h"
@@ -22,6 +23,7 @@ struct RunOptions {
 
   // Input
   std::string input;
+  TextInput text;  // in place of it
   std::string key;
   std::string value;
   std::vector<std::string> labels;

@@ -127,8 +127,12 @@ template <typename T>
 int RunOutputs<T>::finish(const Tensor<T>& y) {
   if (y_file_) write_tensor(*y_file_, format_of(options_, y_path_), y, "y");
   if (maps_file_ && maps_kept_) {
-    write_tensor(*maps_file_, format_of(options_, options_.maps), maps_kept_->tensor(),
-                 "maps");
+    const Format format = format_of(options_, options_.maps);
+    if (format == Format::npz) {
+      write_maps_npz(*maps_file_, maps_kept_->tensor(), maps_members());
+    } else {
+      write_tensor(*maps_file_, format, maps_kept_->tensor(), "maps");
+    }
   }
   if (trace_) trace_->write();
 
@@ -184,6 +188,24 @@ std::string RunOutputs<T>::head_name(std::size_t place) const {
   if (options_.average_heads) return "mean over heads";
   return "head " +
          std::to_string(options_.map_heads.empty() ? place : options_.map_heads[place]);
+}
+
+template <typename T>
+MapsMembers RunOutputs<T>::maps_members() const {
+  MapsMembers members{inputs_.run.batched ? "batch,heads,queries,keys" : "heads,queries,keys",
+                      {},
+                      {},
+                      inputs_.query_labels,
+                      inputs_.key_labels};
+  if (inputs_.run.layers.size() > 1) {
+    members.axes = "layers," + members.axes;
+    for (const TracedLayer& layer : inputs_.run.layers) members.layers.push_back(layer.index);
+  }
+  const bool all = options_.map_heads.empty() && !options_.average_heads;
+  for (std::size_t place = 0; place < (all ? 0 : select_.count()); ++place) {
+    members.heads.push_back(head_name(place));
+  }
+  return members;
 }
 
 template <typename T>

@@ -32,6 +32,7 @@ class RunOutputs {
   void open_maps();
   void expect_values();
   std::string head_name(std::size_t place) const;  // of the maps that were chosen
+  MapsMembers maps_members() const;
   std::string report(const Tensor<T>& y) const;
   void print_json(const Tensor<T>& y) const;
   int print_verdicts() const;

@@ -1,11 +1,15 @@
 #include "results/maps_file.h"
 
+#include <algorithm>
 #include <bit>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "files/npy.h"
+#include "files/npz.h"
+#include "files/zip.h"
 #include "tensor/dtype.h"
 
 namespace mha {
@@ -53,6 +57,28 @@ void NpyStream<T>::rows(const Place& place, ConstMatrixView<T> block) {
     offset += bytes.size();
   }
 }
+
+template <typename T>
+void write_maps_npz(WholeFile& file, const Tensor<T>& maps, const MapsMembers& members) {
+  ZipWriter zip(file);
+  add_npy(zip, "maps", maps);
+  add_npy_text(zip, "axes", members.axes);
+  if (!members.layers.empty()) {
+    Tensor<float> layers({members.layers.size()});
+    std::ranges::transform(members.layers, layers.data(),
+                           [](std::size_t layer) { return static_cast<float>(layer); });
+    add_npy(zip, "layers", layers);
+  }
+  for (const auto& [name, labels] :
+       {std::pair("heads", &members.heads), std::pair("queries", &members.queries),
+        std::pair("keys", &members.keys)}) {
+    if (!labels->empty()) add_npy_texts(zip, name, *labels);
+  }
+  zip.finish();
+}
+
+template void write_maps_npz(WholeFile&, const Tensor<float>&, const MapsMembers&);
+template void write_maps_npz(WholeFile&, const Tensor<double>&, const MapsMembers&);
 
 template class NpyStream<float>;
 template class NpyStream<double>;

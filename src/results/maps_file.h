@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "files/whole_file.h"
 #include "results/sink.h"
+#include "tensor/tensor.h"
 
 namespace mha {
 
@@ -29,5 +31,18 @@ class NpyStream final : public Sink<T> {
   std::size_t heads_;
   std::size_t header_size_;
 };
+
+// What a .npz file of maps says beside them.
+struct MapsMembers {
+  std::string axes;                        // "batch,heads,queries,keys"
+  std::vector<std::size_t> layers;         // along the layer axis; empty: there is none
+  std::vector<std::string> heads;          // their names, where not all are there
+  std::vector<std::string> queries, keys;  // labels; empty: none
+};
+
+// Writes the maps as the member `maps`, and beside them the text `axes`, and
+// where there are some the numbers `layers` and the texts `heads`, `queries` and `keys`.
+template <typename T>
+void write_maps_npz(WholeFile& file, const Tensor<T>& maps, const MapsMembers& members);
 
 }  // namespace mha

@@ -114,7 +114,10 @@ TINY_BERT = {
     "hidden_act": "gelu",
     "layer_norm_eps": 1e-12,
     "vocab_size": 6,
+    "max_position_embeddings": 16,
+    "type_vocab_size": 2,
 }
+TINY_WORDS = ["[UNK]", "[CLS]", "[SEP]", "the", "cat", "slept"]
 
 
 def tiny_bert():
@@ -134,6 +137,13 @@ def tiny_bert():
 
     state["embeddings.word_embeddings.weight"] = torch.randn(
         TINY_BERT["vocab_size"], d_model, generator=generator)
+    # From a generator of their own: the other numbers are older.
+    beside = torch.Generator().manual_seed(2)
+    for name, rows in (("position", "max_position_embeddings"), ("token_type", "type_vocab_size")):
+        state[f"embeddings.{name}_embeddings.weight"] = torch.randn(
+            TINY_BERT[rows], d_model, generator=beside) * 0.5
+    state["embeddings.LayerNorm.weight"] = 1 + torch.randn(d_model, generator=beside) * 0.1
+    state["embeddings.LayerNorm.bias"] = torch.randn(d_model, generator=beside) * 0.1
     for n in range(TINY_BERT["num_hidden_layers"]):
         layer = f"encoder.layer.{n}."
         linear(layer + "attention.self.query", d_model, d_model, 0.5)
@@ -188,6 +198,9 @@ def main():
     folder.mkdir(exist_ok=True)
     torch.save(state, folder / "pytorch_model.bin")
     (folder / "config.json").write_text(json.dumps(TINY_BERT, indent=2) + "\n")
+    (folder / "vocab.txt").write_text("\n".join(TINY_WORDS) + "\n")
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "BertTokenizer", "do_lower_case": True}, indent=2) + "\n")
     (TOP / "data/tiny-bert-x.json").write_text(
         '{\n  "tokens": ["[CLS]", "the", "cat", "slept", "[SEP]"],\n  "x": [\n    '
         + ",\n    ".join(text(row) for row in x.numpy()) + "\n  ]\n}\n")

@@ -88,6 +88,9 @@ void find_vocabulary(Embeddings& found, const OpenedModel& model, std::string pa
   const std::size_t n_words = found.tensors.at(kWords).shape[0];
   const Archive& names = model.translated.archive;
   const auto list = names.lists.find("vocabulary");
+  if (path.empty() && names.settings.contains("vocabulary")) {
+    throw Error(names.path + ": vocabulary is no list of strings");
+  }
   if (path.empty() && list != names.lists.end()) {
     found.vocabulary = list->second;
     found.vocabulary_source = names.path;
@@ -119,10 +122,8 @@ void require_wordpiece(const Config& config) {
       "DistilBertTokenizerFast", "ElectraTokenizer",  "ElectraTokenizerFast"};
   const ConfigEntry* tokenizer = config.find("tokenizer_class");
   if (tokenizer != nullptr && !is_one_of(tokenizer->value, kLikeBert)) {
-    throw Error(
-        config.path + ": tokenizer_class is \"" + printable(tokenizer->value) +
-        "\", expected BertTokenizer: text is split by WordPiece alone; give vectors by "
-        "--input");
+    throw Error(config.path + ": tokenizer_class is \"" + printable(tokenizer->value) +
+                "\", expected BertTokenizer: text is split by WordPiece alone");
   }
   const ConfigEntry* basic = config.find("do_basic_tokenize");
   if (basic != nullptr && basic->value != "true") {

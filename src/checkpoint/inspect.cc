@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "checkpoint/embeddings.h"
 #include "checkpoint/translate.h"
 #include "files/names.h"
 
@@ -65,13 +66,32 @@ void add_translated(Inspection& inspection, const Translated& translated) {
   add_roles(inspection, translated.archive);
 }
 
+// How text is read, where it can be; why not is said to who asks for it.
+void add_text(Inspection& inspection, OpenedModel& model, const ModelOptions& options) {
+  if (!without_embeddings(model).empty()) return;
+  try {
+    const Embeddings embeddings = open_embeddings(model, options, "");
+    if (!embeddings.vocabulary.empty()) {
+      inspection.settings.push_back({"vocabulary",
+                                     std::to_string(embeddings.vocabulary.size()),
+                                     embeddings.vocabulary_source});
+    }
+    for (const SettingInForce& setting : embeddings.in_force) {
+      if (!setting.value.empty()) inspection.settings.push_back(setting);
+    }
+  } catch (const Error& error) {
+    if (error.fault() == Fault::system) throw;
+  }
+}
+
 void add_model(Inspection& inspection, const Archive& archive, const ModelOptions& options) {
   try {
-    const OpenedModel model = open_model(archive, options);
+    OpenedModel model = open_model(archive, options);
     add_translated(inspection, model.translated);
     inspection.settings = model.in_force;
     inspection.n_layers = model.n_layers;
     inspection.final_norm = model.final_norm;
+    add_text(inspection, model, options);
   } catch (const Error&) {
     const Translated translated = translate(archive, translate_options(options));
     add_translated(inspection, translated);

@@ -105,7 +105,7 @@ std::size_t count_words(std::string_view line) {
   std::size_t count = 0;
   bool within = false;
   for (const char c : line) {
-    const bool blank = kBlanks.find(c) != kBlanks.npos;
+    const bool blank = c == ' ' || c == '\t' || c == '\r';
     count += !blank && !within ? 1 : 0;
     within = !blank;
   }

@@ -197,6 +197,7 @@ Sequences<T> read_by_pieces(const std::string& text, const TextInput& input,
         ": there is no vocabulary, in it or in a vocab.txt beside it; give --vocab FILE");
   }
   for (const SettingInForce& setting : embeddings.in_force) {
+    if (setting.value.empty()) continue;
     notes.push_back(setting.name + " = " + printable(setting.value) + " (" + setting.source +
                     ")");
   }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "catch.h"
 #include "files/crafted.h"
@@ -111,4 +113,29 @@ TEST_CASE("the suffix tells the container, others are refused with the list") {
         "--format)");
   CHECK(error_of([] { archive_format_of_path("a.json/w"); }).find("suffix is missing") !=
         std::string::npos);
+}
+
+TEST_CASE("every container gives back lists of strings and settings of any script") {
+  const TempFolder folder;
+  Archive archive;
+  archive.settings = {{"text_begin", "«é"}, {"text_end", ""}, {"odd", "[\"a\", 1]"}};
+  archive.lists = {{"vocabulary", {"the", "##é", "中文", "𝒜", "", "\"quoted\"", "a\\b", "12"}},
+                   {"more", {""}}};
+  archive.members.push_back(f64("x", {1}, {1}));
+  const std::string name = GENERATE("w.json", "w.npz", "w.safetensors");
+  const Archive again = round_trip(folder, name, archive);
+  INFO(name);
+  CHECK(again.lists == archive.lists);
+  CHECK(again.settings == archive.settings);
+}
+
+TEST_CASE("a list that no .npz could give back is not written into one") {
+  const TempFolder folder;
+  Archive archive;
+  archive.lists["vocabulary"] = std::vector<std::string>(1000, "a");
+  archive.lists["vocabulary"].emplace_back(100000, 'b');
+  CHECK(error_of([&] { round_trip(folder, "w.npz", archive); }) ==
+        "vocabulary: 1001 texts of up to 100000 characters are too long for .npz; write "
+        ".safetensors or .json");
+  CHECK(round_trip(folder, "w.json", archive).lists == archive.lists);
 }

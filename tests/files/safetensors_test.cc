@@ -5,6 +5,9 @@
 #include <ctime>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "catch.h"
 #include "files/crafted.h"
@@ -200,6 +203,18 @@ TEST_CASE("a dtype we cannot read is an error only for whoever reads it, and ski
         "header");
   CHECK(tensor_error("F12", "[4294967296, 4294967296]", "[0,8]") ==
         "w.bin: a: shape [4294967296, 4294967296] is too large");
+}
+
+TEST_CASE("metadata that is JSON of a list of strings is a list") {
+  const auto archive = open(R"({"__metadata__":{"vocabulary":"[\"a\", \"\\u4e2d\"]",)"
+                            R"("one":"[\"a\"]","mixed":"[\"a\", 1, \"b\"]","numbers":"[1]",)"
+                            R"("nested":"[[\"a\"], [\"b\"]]","broken":"[\"a\" \"b\"]",)"
+                            R"("two":"[\"a\"][\"b\"]","open":"[\"a\"","empty":"[]"}})",
+                            "");
+  CHECK(archive.lists == std::map<std::string, std::vector<std::string>>{
+                             {"vocabulary", {"a", "中"}}, {"one", {"a"}}});
+  CHECK(archive.settings.size() == 7);
+  CHECK(archive.settings.at("mixed") == R"(["a", 1, "b"])");
 }
 
 TEST_CASE("metadata holds strings and nothing else") {

@@ -1,6 +1,9 @@
 #include "results/maps_file.h"
 
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "catch.h"
@@ -61,4 +64,34 @@ TEST_CASE("maps that no disk here holds are refused before they are computed") {
   CHECK(fails_with(Fault::system, open));
   CHECK(error_of(open).find("512.0 TB") != std::string::npos);
   CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEMPLATE_TEST_CASE("a .npz file of maps says what its axes and tokens are", "", float,
+                   double) {
+  const TempFolder folder;
+  const std::string path = folder / "maps.npz";
+  const Tensor<TestType> maps = counted<TestType>({2, 3, 4, 5});
+  const auto write = [&](const MapsMembers& members) {
+    WholeFile file(path);
+    write_maps_npz(file, maps, members);
+    file.commit();
+    return open_archive(path);
+  };
+  const Archive all = write({"layers,heads,queries,keys",
+                             {3, 5},
+                             {"head 1", "head 0", "head 2"},
+                             {"the", "cât", "中", ""},
+                             {"a", "b", "c", "d", "bias_k"}});
+  CHECK(all.at("maps").dtype == (sizeof(TestType) == 4 ? DType::f32 : DType::f64));
+  CHECK(same(read_tensor<TestType>(all, all.at("maps")), maps));
+  CHECK(all.settings ==
+        std::map<std::string, std::string>{{"axes", "layers,heads,queries,keys"}});
+  const auto layers = read_tensor<double>(all, all.at("layers"));
+  CHECK(std::vector<double>(layers.data(), layers.data() + 2) == std::vector<double>{3, 5});
+  CHECK(all.lists.at("heads").front() == "head 1");
+  CHECK(all.lists.at("queries") == std::vector<std::string>{"the", "cât", "中", ""});
+  CHECK(all.lists.at("keys").back() == "bias_k");
+  const Archive bare = write({"batch,heads,queries,keys", {}, {}, {}, {}});
+  CHECK(bare.members.size() == 1);
+  CHECK(bare.lists.empty());
 }

@@ -52,7 +52,7 @@ void require_known(const Archive& archive, const Said& said, const SettingName& 
     const std::string near = nearest(parsed.name, known_settings());
     if (archive.container == "safetensors" && near.empty()) return;
     throw Error(said.source + ": the setting " + printable(said.name) + " is unknown; " +
-                (near.empty() ? "known are " + list_of(known_settings(), 30)
+                (near.empty() ? "known are " + list_of(known_settings(), 40)
                               : "did you mean " + parsed.prefix + near + "?"));
   }
   if (parsed.layer && *parsed.layer >= n_layers) {

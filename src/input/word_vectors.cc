@@ -70,7 +70,7 @@ class Lines {
   }
 
   void read_on() {
-    constexpr std::size_t kBlock = std::size_t{1} << 18;
+    constexpr std::size_t kBlock = std::size_t{1} << 16;
     buffer_.erase(0, begin_);
     begin_ = 0;
     const std::size_t held = buffer_.size();

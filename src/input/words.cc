@@ -24,9 +24,7 @@ const std::string kText = "--text";
 [[noreturn]] void refuse_unknown(const std::string& word, std::size_t place,
                                  const std::string& source) {
   throw Error(kText + ": word " + std::to_string(place + 1) + ", " + printable(word) +
-              ", is not in " + source +
-              "; --unknown takes zeros for "
-              "such words");
+              ", is not in " + source + "; --unknown takes zeros for such words");
 }
 
 std::vector<std::string> split_at_blanks(std::string_view text) {
@@ -100,8 +98,9 @@ std::vector<Piece> pieces_of(const std::string& text, const Embeddings& embeddin
                 ", which is " + setting);
   };
   const TextSettings& settings = embeddings.text;
-  if (!settings.begin.empty())
+  if (!settings.begin.empty()) {
     pieces.insert(pieces.begin(), token(settings.begin, "text_begin"));
+  }
   if (!settings.end.empty()) pieces.push_back(token(settings.end, "text_end"));
   return pieces;
 }

@@ -85,7 +85,8 @@ TEST_CASE("unknown settings are refused; foreign metadata of safetensors is pass
         "w.json: the setting format is unknown; known are n_heads, n_kv_heads, norm, "
         "norm_type, activation, gated, eps, scale, causal, softcap, rope, rope_theta, window, "
         "norm1, norm2, relative_distance, latent_eps, add_zero_attn, d_model, d_key, d_value, "
-        "d_head, d_v, d_ff, d_rope, q_rank, kv_rank, n_layers");
+        "d_head, d_v, d_ff, d_rope, q_rank, kv_rank, n_layers, lower_case, strip_accents, "
+        "split_chinese, text_begin, text_end");
   CHECK(of_safetensors(with(stacked(), {{"format", "\"pt\""}})) == "no error");
   CHECK(of_safetensors(with(stacked(), {{"n_head", "\"2\""}})) ==
         "w.json: the setting n_head is unknown; did you mean n_heads?");

@@ -216,7 +216,7 @@ SCENARIO("help and version go to stdout") {
   const Outcome help = work.run({"--help"});
   CHECK(help.status == 0);
   CHECK(help.err.empty());
-  CHECK(has_text(help.out, "mha-run -w models/article.json"));
+  CHECK(has_text(help.out, "mha-run -w models/reader.safetensors --text"));
   CHECK(has_text(help.out, "mha-run -w pytorch_model.bin -i x.npy --layer 5"));
   CHECK(has_text(help.out, "mha-run -w w.bin -i x.npy --expect y.npy"));
   CHECK_FALSE(has_text(help.out, "--map-heads"));

@@ -186,10 +186,11 @@ TEST_CASE("inspect tells container, scheme, settings and every tensor's role") {
   CHECK(has_text(found.out, "config.json: model_type is bert\n"));
   CHECK(has_text(found.out, "\nlayers: 2\nsettings:\n  n_heads        4  "));
   CHECK(has_text(found.out, "config.json: num_attention_heads\n"));
-  CHECK(has_text(
-      found.out,
-      "\ntensors:\n"
-      "  bert.embeddings.word_embeddings.weight                  F32  [5, 32]   unused\n"));
+  CHECK(has_text(found.out,
+                 "\ntensors:\n"
+                 "  bert.embeddings.word_embeddings.weight                  F32  [5, 32]   "
+                 "embeddings.words\n"));
+  CHECK(has_text(found.out, "I64  [1, 9]    unused\n"));
   CHECK(has_text(
       found.out,
       "  bert.encoder.layer.0.attention.self.query.weight        F32  [32, 32]  layers.0.W_Q\n"

@@ -47,15 +47,16 @@ double MeasureHead::Mass::above_chance(std::size_t view) const {
 }
 
 template <typename T>
-void MeasureHead::rows(std::size_t first_position, ConstMatrixView<T> block,
+void MeasureHead::rows(std::ptrdiff_t first_position, ConstMatrixView<T> block,
                        const MapColumns& columns) {
-  const std::size_t n_keys = columns.n_keys;
-  const auto is_delimiter = [&](std::size_t key) {
-    return key < columns.delimiters.size() && columns.delimiters[key] != 0;
+  const auto n_keys = static_cast<std::ptrdiff_t>(columns.n_keys);
+  const auto is_delimiter = [&](std::ptrdiff_t key) {
+    const auto place = static_cast<std::size_t>(key);
+    return place < columns.delimiters.size() && columns.delimiters[place] != 0;
   };
   for (std::size_t i = 0; i < block.rows; ++i) {
     const T* row = block.row(i);
-    const std::size_t at = first_position + i;
+    const std::ptrdiff_t at = first_position + static_cast<std::ptrdiff_t>(i);
     const T* const largest = std::max_element(row, row + block.cols);
     if (block.cols == 0 || !(*largest > T{0})) {
       ++empty_rows_;
@@ -66,9 +67,9 @@ void MeasureHead::rows(std::size_t first_position, ConstMatrixView<T> block,
     double delimiter = 0.0;
     std::size_t delimiters = 0;
     std::size_t earlier_delimiters = 0;
-    for (std::size_t j = 0; j < n_keys; ++j) {
+    for (std::ptrdiff_t j = 0; j < n_keys; ++j) {
       const auto weight = static_cast<double>(row[j]);
-      distance_ += weight * static_cast<double>(j > at ? j - at : at - j);
+      distance_ += weight * static_cast<double>(std::abs(j - at));
       later_ = later_ || (j > at && weight > 0.0);
       if (!is_delimiter(j)) continue;
       delimiter += weight;
@@ -76,7 +77,9 @@ void MeasureHead::rows(std::size_t first_position, ConstMatrixView<T> block,
       if (j <= at) ++earlier_delimiters;
     }
 
-    const std::array seen = {n_keys + columns.extra, std::min(at + 1, n_keys) + columns.extra};
+    const auto earlier =
+        static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(at + 1, 0, n_keys));
+    const std::array seen = {columns.n_keys + columns.extra, earlier + columns.extra};
     const double entropy = entropy_of(row, block.cols);
     entropy_ += entropy;
     for (std::size_t view = 0; view < seen.size(); ++view) {
@@ -85,33 +88,35 @@ void MeasureHead::rows(std::size_t first_position, ConstMatrixView<T> block,
       shares_[view] += entropy / std::log(static_cast<double>(seen[view]));
     }
 
-    const auto add = [&](Mass& mass, double weight, std::size_t keys, std::size_t earlier) {
-      mass.add(weight, {share_of(keys, seen[0]), share_of(earlier, seen[1])});
+    const auto add = [&](Mass& mass, double weight, std::size_t keys, std::size_t before) {
+      mass.add(weight, {share_of(keys, seen[0]), share_of(before, seen[1])});
     };
-    const bool has_previous = at >= 1 && at - 1 < n_keys;
-    const bool has_next = at + 1 < n_keys;
-    const double previous = has_previous ? static_cast<double>(row[at - 1]) : 0.0;
-    const double next = has_next ? static_cast<double>(row[at + 1]) : 0.0;
-    if (at < n_keys) add(self_, static_cast<double>(row[at]), 1, 1);
-    if (has_previous) add(previous_, previous, 1, 1);
-    if (has_next) add(next_, next, 1, 0);
+    const auto has = [n_keys](std::ptrdiff_t key) { return key >= 0 && key < n_keys; };
+    const auto weight_on = [&](std::ptrdiff_t key) {
+      return has(key) ? static_cast<double>(row[key]) : 0.0;
+    };
+    const bool has_previous = has(at - 1);
+    const bool has_next = has(at + 1);
+    if (has(at)) add(self_, weight_on(at), 1, 1);
+    if (has_previous) add(previous_, weight_on(at - 1), 1, 1);
+    if (has_next) add(next_, weight_on(at + 1), 1, 0);
     if (has_previous || has_next) {
-      add(neighbours_, previous + next, (has_previous ? 1 : 0) + (has_next ? 1 : 0),
-          has_previous ? 1 : 0);
+      add(neighbours_, weight_on(at - 1) + weight_on(at + 1),
+          (has_previous ? 1 : 0) + (has_next ? 1 : 0), has_previous ? 1 : 0);
     }
-    if (n_keys > 0) add(first_, static_cast<double>(row[0]), 1, 1);
+    if (has(0)) add(first_, weight_on(0), 1, earlier > 0 ? 1 : 0);
     add(delimiter_, delimiter, delimiters, earlier_delimiters);
-    count_offset(at, static_cast<std::size_t>(largest - row), n_keys);
+    count_offset(at, largest - row, n_keys);
   }
 }
 
 // A row that has no choice says nothing of offsets.
-void MeasureHead::count_offset(std::size_t position, std::size_t largest, std::size_t n_keys) {
+void MeasureHead::count_offset(std::ptrdiff_t at, std::ptrdiff_t largest,
+                               std::ptrdiff_t n_keys) {
   if (n_keys < 2) return;
-  const auto at = static_cast<std::ptrdiff_t>(position);
   ++rows_with_[-at];
-  --rows_with_[static_cast<std::ptrdiff_t>(n_keys) - at];
-  if (largest < n_keys) ++largest_at_[static_cast<std::ptrdiff_t>(largest) - at];
+  --rows_with_[n_keys - at];
+  if (largest < n_keys) ++largest_at_[largest - at];
 }
 
 void MeasureHead::find_offset(HeadMeasures& m) const {
@@ -180,7 +185,7 @@ HeadMeasures MeasureHead::measures() const {
   return m;
 }
 
-template void MeasureHead::rows(std::size_t, ConstMatrixView<float>, const MapColumns&);
-template void MeasureHead::rows(std::size_t, ConstMatrixView<double>, const MapColumns&);
+template void MeasureHead::rows(std::ptrdiff_t, ConstMatrixView<float>, const MapColumns&);
+template void MeasureHead::rows(std::ptrdiff_t, ConstMatrixView<double>, const MapColumns&);
 
 }  // namespace mha

@@ -68,10 +68,12 @@ struct MapColumns {
 // Adds up rows of a head's maps, in blocks and over any number of sequences.
 class MeasureHead {
  public:
-  // Rows of a map, the first of a query at `first_position` among the keys.
+  // Rows of a map, the first of a query at `first_position` among the keys (below 0: before
+  // them).
   // REQUIRES: weights of a row sum up to 1, or all are 0; those of padding are 0.
   template <typename T>
-  void rows(std::size_t first_position, ConstMatrixView<T> block, const MapColumns& columns);
+  void rows(std::ptrdiff_t first_position, ConstMatrixView<T> block,
+            const MapColumns& columns);
 
   HeadMeasures measures() const;
 
@@ -88,7 +90,7 @@ class MeasureHead {
     double above_chance(std::size_t view) const;
   };
 
-  void count_offset(std::size_t position, std::size_t largest, std::size_t n_keys);
+  void count_offset(std::ptrdiff_t at, std::ptrdiff_t largest, std::ptrdiff_t n_keys);
   void find_offset(HeadMeasures& m) const;
   void find_pattern(HeadMeasures& m) const;
 

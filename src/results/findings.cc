@@ -49,7 +49,7 @@ std::string table_of(const Findings& findings) {
     if (head.layer) cells.push_back(std::to_string(*head.layer));
     cells.insert(cells.end(),
                  {printable(head.name), pattern_text(m),
-                  formatted("%.2f", m.entropy) + formatted(" %3.0f %%", 100 * m.entropy_share),
+                  formatted("%.2f", m.entropy) + formatted(" %3.0f%%", 100 * m.entropy_share),
                   weight(m.confidence), weight(m.self), weight(m.previous), weight(m.next),
                   weight(m.first)});
     if (findings.delimiters) cells.push_back(weight(m.delimiter));
@@ -192,7 +192,7 @@ std::string findings_text(const Findings& findings, bool full) {
       "weight;\nself … " +
       std::string(findings.delimiters ? "delim" : "first") +
       ": weight there; dist.: mean |i - j|; nearest: by Jensen-Shannon distance, 0 to 0.693\n";
-  if (heads > 1) text += groups_text(findings) + distances_text(findings, full);
+  if (heads > 1) text += "\n" + groups_text(findings) + distances_text(findings, full);
   return text + rollouts_text(findings, full);
 }
 

@@ -16,7 +16,7 @@ std::string formatted(const char* format, double value) {
 }
 
 std::string json_number(double value) {
-  return std::isfinite(value) ? formatted("%.6g", value) : "null";
+  return std::isfinite(value) ? formatted("%.9g", value) : "null";
 }
 
 std::string aligned(const std::vector<std::vector<std::string>>& rows,

@@ -10,7 +10,7 @@ namespace mha {
 // A number by printf's format for one double.
 std::string formatted(const char* format, double value);
 
-// The same in JSON: six digits, null for what is not finite.
+// The same in JSON: nine digits, null for what is not finite.
 std::string json_number(double value);
 
 // Rows of cells as lines, columns two blanks apart: each as wide as its widest cell, numbers

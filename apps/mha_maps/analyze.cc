@@ -107,18 +107,18 @@ class Analysis {
                 const std::vector<std::uint8_t>& delimiters) {
     const std::size_t heads = file.layers * file.heads;
     const std::size_t block = std::clamp<std::size_t>(
-        kBlockBytes / (heads * file.n_keys * sizeof(double)), 1, file.n_queries);
+        kBlockBytes / (heads * file.n_keys * sizeof(float)), 1, file.n_queries);
     for (std::size_t first = 0; first < file.n_queries; first += block) {
       const std::size_t rows = std::min(block, file.n_queries - first);
-      std::vector<Tensor<double>> maps;
-      std::vector<ConstMatrixView<double>> views;
+      std::vector<Tensor<float>> maps;
+      std::vector<ConstMatrixView<float>> views;
       for (std::size_t head = 0; head < heads; ++head) {
-        maps.push_back(read_map_rows<double>(file, head / file.heads, item, head % file.heads,
-                                             first, rows));
+        maps.push_back(read_map_rows<float>(file, head / file.heads, item, head % file.heads,
+                                            first, rows));
         views.push_back(std::as_const(maps.back()).matrix());
       }
       heads_->rows(static_cast<std::ptrdiff_t>(first),
-                   std::span<const ConstMatrixView<double>>(views),
+                   std::span<const ConstMatrixView<float>>(views),
                    {file.n_keys, 0, delimiters});
     }
   }

@@ -6,14 +6,12 @@
 #include <limits>
 
 #include "base/parallel.h"
-#include "heads/entropy.h"
+#include "kernels/entropy.h"
 
 namespace mha {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// Floating-point operations' worth of a logarithm.
-constexpr std::size_t kLogarithm = 32;
 
 // Of the first of each head's pairs with those before it.
 std::size_t first_pair(std::size_t head) { return head * (head - 1) / 2; }
@@ -32,7 +30,7 @@ void HeadDistances::rows(std::span<const ConstMatrixView<T>> heads) {
   const std::size_t n_keys = heads.front().cols;
   // Of each head's rows; NaN where one sees no key.
   std::vector<double> entropies(n_heads_ * rows);
-  const std::size_t work = rows * n_keys * kLogarithm;
+  const std::size_t work = rows * n_keys * kFlopsOfReading;
   parallel_ranges(n_heads_, work, [&](std::size_t first, std::size_t end) {
     for (std::size_t head = first; head < end; ++head) {
       for (std::size_t i = 0; i < rows; ++i) {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "heads/entropy.h"
+#include "kernels/entropy.h"
 
 namespace mha {
 namespace {

@@ -57,15 +57,19 @@ class Analysis {
       require_same_heads(file, *first_);
     }
     const std::vector<std::uint8_t> delimiters = delimiters_in(file);
-    for (std::size_t item = 0; item < file.items; ++item) {
+    for (std::size_t item = 0; item < file.items; ++item, ++findings_.sequences) {
       add_rows(file, item, delimiters);
       if (options_.rollout) add_rollout(file, item);
     }
-    findings_.sequences += file.items;
     if (!first_) first_ = std::move(file);
   }
 
   Findings findings() {
+    const std::size_t lengths = options_.key_lengths.size();
+    if (lengths != 0 && lengths != findings_.sequences) {
+      throw Error("--key-lengths: " + count_of(lengths, "number") + ", expected " +
+                  std::to_string(findings_.sequences) + ", one for each sequence");
+    }
     if (!unseen_.empty()) {
       throw Error("--delimiters: '" + printable(unseen_.front()) + "' is no key's label");
     }
@@ -77,6 +81,27 @@ class Analysis {
   }
 
  private:
+  // Of the sequence that comes now, without padding.
+  std::size_t keys_of(const MapsFile& file) const {
+    const std::vector<std::size_t>& lengths = options_.key_lengths;
+    if (lengths.empty()) return file.n_keys;
+    if (findings_.sequences >= lengths.size()) {
+      throw Error("--key-lengths: " + count_of(lengths.size(), "number") +
+                  ", expected one for each sequence; with " + file.where + " there are more");
+    }
+    const std::size_t length = lengths[findings_.sequences];
+    if (length > file.n_keys) {
+      throw Error("--key-lengths: " + std::to_string(length) + " is more than the " +
+                  count_of(file.n_keys, "key") + " of " + file.where);
+    }
+    return length;
+  }
+
+  // Where queries are as many as keys, padding is theirs too.
+  std::size_t queries_of(const MapsFile& file) const {
+    return file.n_queries == file.n_keys ? keys_of(file) : file.n_queries;
+  }
+
   void name_heads(const MapsFile& file) {
     constexpr std::string_view kPrefix = "head ";
     for (std::size_t layer = 0; layer < file.layers; ++layer) {
@@ -106,10 +131,11 @@ class Analysis {
   void add_rows(const MapsFile& file, std::size_t item,
                 const std::vector<std::uint8_t>& delimiters) {
     const std::size_t heads = file.layers * file.heads;
+    const std::size_t queries = queries_of(file);
     const std::size_t block = std::clamp<std::size_t>(
         kBlockBytes / (heads * file.n_keys * sizeof(float)), 1, file.n_queries);
-    for (std::size_t first = 0; first < file.n_queries; first += block) {
-      const std::size_t rows = std::min(block, file.n_queries - first);
+    for (std::size_t first = 0; first < queries; first += block) {
+      const std::size_t rows = std::min(block, queries - first);
       std::vector<Tensor<float>> maps;
       std::vector<ConstMatrixView<float>> views;
       for (std::size_t head = 0; head < heads; ++head) {
@@ -119,30 +145,33 @@ class Analysis {
       }
       heads_->rows(static_cast<std::ptrdiff_t>(first),
                    std::span<const ConstMatrixView<float>>(views),
-                   {file.n_keys, 0, delimiters});
+                   {keys_of(file), 0, delimiters});
     }
   }
 
   void add_rollout(const MapsFile& file, std::size_t item) {
-    const std::size_t n = file.n_queries;
-    if (n != file.n_keys) {
-      throw Error("--rollout: " + file.where + " has " + count_of(n, "query row") + " on " +
+    if (file.n_queries != file.n_keys) {
+      throw Error("--rollout: " + file.where + " has " +
+                  count_of(file.n_queries, "query row") + " on " +
                   count_of(file.n_keys, "key") + ", expected as many");
     }
-    require_memory(4 * n * n * sizeof(double),
+    const std::size_t n = queries_of(file);
+    require_memory(3 * n * (n + file.n_keys) * sizeof(double),
                    "--rollout over " + std::to_string(n) + " tokens");
     Tensor<double> rollout = no_rollout(n);
-    for (std::size_t layer = 0; layer < file.layers; ++layer) {
-      Tensor<double> mean = Tensor<double>::zeros({n, n});
+    for (std::size_t layer = 0; layer < file.layers && n > 0; ++layer) {
+      Tensor<double> mean = Tensor<double>::zeros({n, file.n_keys});
       for (std::size_t head = 0; head < file.heads; ++head) {
         const Tensor<double> map = read_map_rows<double>(file, layer, item, head, 0, n);
         for (std::size_t i = 0; i < map.size(); ++i) {
           mean.data()[i] += map.data()[i] / static_cast<double>(file.heads);
         }
       }
-      roll_out(std::as_const(mean).matrix(), rollout);
+      roll_out(std::as_const(mean).matrix().col_block(0, n), rollout);
     }
-    findings_.rollouts.push_back({file.queries, std::move(rollout)});
+    std::vector<std::string> labels = file.queries;
+    labels.resize(std::min(labels.size(), n));
+    findings_.rollouts.push_back({std::move(labels), std::move(rollout)});
   }
 
   const AnalyzeOptions& options_;

@@ -28,7 +28,7 @@ mha-maps COMMAND --help shows a command's options.)";
 
 // Text of the options that are turned into values after parsing.
 struct Texts {
-  std::string labels, layers, heads, queries, keys, delimiters;
+  std::string labels, layers, heads, queries, keys, delimiters, key_lengths;
   int verbose = 0;
   bool quiet = false;
 };
@@ -125,6 +125,9 @@ void finish_analyze(AnalyzeOptions& options, const Texts& texts) {
   if (std::ranges::count(options.inputs, "-") > 1) {
     throw Error("standard input (-) can be read once only");
   }
+  if (!texts.key_lengths.empty()) {
+    options.key_lengths = parse_counts("--key-lengths", texts.key_lengths);
+  }
   if (!texts.delimiters.empty()) options.delimiters = split_at_commas(texts.delimiters);
   if (options.format != "text" && options.format != "json" && options.format != "csv") {
     refuse_word("--format", options.format, "text, json or csv");
@@ -192,6 +195,10 @@ MapsRequest parse_maps_options(int argc, const char* const* argv) {
       ->add_option("--delimiters", texts.delimiters,
                    "Take keys of these labels as delimiters (default: [CLS], [SEP],\n"
                    "<s> and the like, and punctuation)")
+      ->type_name("a,b,...");
+  analyzing
+      ->add_option("--key-lengths", texts.key_lengths,
+                   "Take keys from this index on as padding, a number per sequence")
       ->type_name("a,b,...");
   analyzing->add_flag("--rollout", analyze.rollout,
                       "Follow attention through the layers (Abnar & Zuidema 2020)");

@@ -35,6 +35,7 @@ struct AnalyzeOptions {
   std::vector<std::string> inputs;
   MapsOptions maps;
   std::vector<std::string> delimiters;  // labels of keys; empty: marks and punctuation
+  std::vector<std::size_t> key_lengths;  // of each sequence; empty: there is no padding
   bool rollout = false;
   std::string format = "text";  // "text", "json", "csv"
   bool full = false;

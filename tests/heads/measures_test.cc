@@ -85,6 +85,14 @@ TEST_CASE("the strength of a pattern is its mean weight") {
   CHECK(near(broad.entropy, std::log(8.0)));
 }
 
+TEST_CASE("a name wants half of what is above equal weights") {
+  const bool causal = GENERATE(false, true);
+  const std::size_t n = GENERATE(4, 40);
+  CAPTURE(causal, n);
+  CHECK(pattern(map_on({n, n, 0.55, causal}, previous_of)) == "previous");
+  CHECK(pattern(map_on({n, n, 0.45, causal}, previous_of)) != "previous");
+}
+
 TEST_CASE("both neighbours together are a pattern of their own") {
   Tensor<double> map = Tensor<double>::zeros({8, 8});
   for (std::size_t i = 0; i < 8; ++i) {
@@ -147,8 +155,12 @@ TEST_CASE("the largest weight on one offset in nine of ten rows is positional") 
     CHECK(first.offset == 0);
     CHECK(near(first.offset_share, 1.0 / 20.0));
   }
-  SECTION("two tokens that look at each other are no evidence") {
-    CHECK(measure(map_of(2, 2, {.4, .6, .6, .4})).pattern != HeadPattern::positional);
+  SECTION("an offset that few rows have is no evidence") {
+    const auto three_behind = [](std::size_t i) { return i < 2 ? i + 3 : 0; };
+    const HeadMeasures few = measure(map_on({5, 5, 0.4}, three_behind));
+    CHECK(few.offset == 3);
+    CHECK(few.offset_share == 1.0);  // of two
+    CHECK(few.pattern == HeadPattern::mixed);
   }
 }
 

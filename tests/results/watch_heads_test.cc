@@ -165,6 +165,19 @@ TEMPLATE_TEST_CASE("a head report is what the steps and runs without a head say"
   check_report<TestType>(encoder, {}, x, axes, std::vector<std::size_t>(sizes.batch, sizes.n));
 }
 
+TEST_CASE("padding is left out of a head report, in whichever block it begins") {
+  std::mt19937 random(12);
+  Setting setting;
+  setting.layers = 1;
+  setting.sizes = {2, 300, 8, 2, 4, 12};
+  const Stack stack = stack_of(setting, random);
+  Encoder<float> encoder = encoder_of<float>(stack);
+  const auto x = tensor_of<float>({2, 300, 8}, stack.x);
+  Mask<float> mask;
+  mask.key_lengths = {290, 3};
+  check_report<float>(encoder, mask, x, {2, 2, 300, 300}, {290, 3});
+}
+
 TEST_CASE("padding is left out of a head report") {
   std::mt19937 random(9);
   Setting setting;

@@ -1,6 +1,7 @@
 #include "mha_maps/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "base/error.h"
 #include "command_line.h"
@@ -27,7 +28,7 @@ mha-maps COMMAND --help shows a command's options.)";
 
 // Text of the options that are turned into values after parsing.
 struct Texts {
-  std::string labels, layers, heads, queries, keys;
+  std::string labels, layers, heads, queries, keys, delimiters, key_lengths;
   int verbose = 0;
   bool quiet = false;
 };
@@ -118,6 +119,24 @@ void finish_choice(MapsChoice& choice, const Texts& texts) {
   if (!texts.keys.empty()) choice.keys = split_at_commas(texts.keys);
 }
 
+void finish_analyze(AnalyzeOptions& options, const Texts& texts) {
+  if (options.inputs.empty()) throw Error("FILE is missing; see --help");
+  for (const std::string& input : options.inputs) finish_maps(input, options.maps, texts);
+  if (std::ranges::count(options.inputs, "-") > 1) {
+    throw Error("standard input (-) can be read once only");
+  }
+  if (!texts.key_lengths.empty()) {
+    options.key_lengths = parse_counts("--key-lengths", texts.key_lengths);
+  }
+  if (!texts.delimiters.empty()) options.delimiters = split_at_commas(texts.delimiters);
+  if (options.format != "text" && options.format != "json" && options.format != "csv") {
+    refuse_word("--format", options.format, "text, json or csv");
+  }
+  if (options.rollout && options.format == "csv") {
+    throw Error("--rollout: is a matrix beside the table, --format json or text shows both");
+  }
+}
+
 // The word that stands where a command should.
 void refuse_unknown_command(const CLI::App& app) {
   const std::vector<std::string> words = app.remaining();
@@ -172,6 +191,18 @@ MapsRequest parse_maps_options(int argc, const char* const* argv) {
       ->type_name("...");
   analyzing->add_option("--format", analyze.format, "Print text (default), json or csv")
       ->type_name("NAME");
+  analyzing
+      ->add_option("--delimiters", texts.delimiters,
+                   "Take keys of these labels as delimiters (default: [CLS], [SEP],\n"
+                   "<s> and the like, and punctuation)")
+      ->type_name("a,b,...");
+  analyzing
+      ->add_option("--key-lengths", texts.key_lengths,
+                   "Take keys from this index on as padding, a number per sequence")
+      ->type_name("a,b,...");
+  analyzing->add_flag("--rollout", analyze.rollout,
+                      "Follow attention through the layers (Abnar & Zuidema 2020)");
+  analyzing->add_flag("--full", analyze.full, "Shorten no matrix");
   add_maps_options(*analyzing, analyze.maps, texts);
 
   try {
@@ -204,8 +235,7 @@ MapsRequest parse_maps_options(int argc, const char* const* argv) {
     if (render.output.empty()) throw Error("--output FILE is missing; see --help");
     request.command = render;
   } else if (analyzing->parsed()) {
-    for (const std::string& input : analyze.inputs) finish_maps(input, analyze.maps, texts);
-    if (analyze.inputs.empty()) throw Error("FILE is missing; see --help");
+    finish_analyze(analyze, texts);
     request.command = analyze;
   } else {
     throw Error("a command is missing, expected show, render or analyze; see --help");

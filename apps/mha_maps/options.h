@@ -34,7 +34,11 @@ struct RenderOptions {
 struct AnalyzeOptions {
   std::vector<std::string> inputs;
   MapsOptions maps;
-  std::string format;  // "text", "json", "csv"
+  std::vector<std::string> delimiters;  // labels of keys; empty: marks and punctuation
+  std::vector<std::size_t> key_lengths;  // of each sequence; empty: there is no padding
+  bool rollout = false;
+  std::string format = "text";  // "text", "json", "csv"
+  bool full = false;
 };
 
 // What the command line asked for; a text is to be printed (--help, --version).

@@ -1,6 +1,7 @@
 #include "mha_run/inputs.h"
 
 #include "base/error.h"
+#include "files/names.h"
 
 namespace mha {
 namespace {
@@ -91,10 +92,6 @@ TracedRun run_of(const OpenedModel& model, const Encoder<T>& encoder,
   return run;
 }
 
-std::string counted(std::size_t count, const char* one, const char* more) {
-  return std::to_string(count) + " " + (count == 1 ? one : more);
-}
-
 // "2 layers, post-norm, gelu, d_ff 3072, "; nothing for attention alone.
 std::string describe_layers(const TracedRun& run, const OpenedModel& model) {
   const TracedLayer& first = run.layers.front();
@@ -166,9 +163,9 @@ std::string describe(const RunInputs<T>& inputs) {
   std::string text = "weights  " + inputs.archive.path + ", " + inputs.archive.container +
                      (scheme == "native" ? "" : ", " + scheme) + ", " +
                      describe_layers(inputs.run, inputs.model) +
-                     counted(sizes.n_heads, "head", "heads");
+                     count_of(sizes.n_heads, "head");
   if (sizes.n_kv_heads != sizes.n_heads) {
-    text += " on " + counted(sizes.n_kv_heads, "key/value head", "key/value heads");
+    text += " on " + count_of(sizes.n_kv_heads, "key/value head");
   }
   text += ", d_model " + std::to_string(sizes.d_model) + ", d_head " +
           std::to_string(sizes.d_head);

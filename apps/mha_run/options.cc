@@ -137,6 +137,14 @@ void add_result_options(CLI::App& app, RunOptions& options, Texts& texts, Rare& 
   rare.push_back(app.add_option("--trace-only", texts.trace_only, "Write these steps only")
                      ->type_name("q,scores,...")
                      ->group(group));
+  app.add_flag("--head-report", options.head_report,
+               "Say what each head does: entropy and pattern of its map, its share\n"
+               "of the output, what y is without it, the head most like it")
+      ->group(group);
+  rare.push_back(app.add_flag("--early-fusion", options.early_fusion,
+                              "Let every head read its own V with the mean of all maps, an\n"
+                              "experiment, and say how far y moved")
+                     ->group(group));
   app.add_option("--format", texts.format,
                  "Write stdout (and files of any suffix) as npy, npz, json, csv or text")
       ->type_name("NAME")
@@ -283,8 +291,13 @@ void check(const RunOptions& options) {
   if (!options.trace_only.empty() && options.trace.empty()) {
     throw Error("--trace-only needs --trace FILE.npz");
   }
-  if (options.show && options.format && options.reports()) {
+  const bool bare = options.output.empty() && options.maps.empty();
+  if (options.show && options.format && (options.reports() || options.head_report) && bare) {
     throw Error("--show draws for the eye; without it --format writes what is computed");
+  }
+  if (options.head_report && bare && options.format && *options.format != Format::json &&
+      *options.format != Format::text) {
+    throw Error("--format: a head report is json or text; -o and --maps write other forms");
   }
   const bool shows_maps = !options.maps.empty() || !options.expect_maps.empty() ||
                           options.reports() || options.show;

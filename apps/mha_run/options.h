@@ -42,6 +42,8 @@ struct RunOptions {
   std::optional<Format> format;
   bool full = false;
   bool show = false;
+  bool head_report = false;
+  bool early_fusion = false;
 
   // Comparison
   std::string expect;
@@ -59,7 +61,7 @@ struct RunOptions {
   // Whether the run ends in a report: nothing else was asked for.
   bool reports() const {
     return output.empty() && maps.empty() && trace.empty() && expect.empty() &&
-           expect_maps.empty() && expect_trace.empty();
+           expect_maps.empty() && expect_trace.empty() && !head_report;
   }
 };
 

@@ -124,7 +124,7 @@ void RunOutputs<T>::expect_values() {
 }
 
 template <typename T>
-int RunOutputs<T>::finish(const Tensor<T>& y) {
+int RunOutputs<T>::finish(const Tensor<T>& y, const HeadReport& heads) {
   if (y_file_) write_tensor(*y_file_, format_of(options_, y_path_), y, "y");
   if (maps_file_ && maps_kept_) {
     const Format format = format_of(options_, options_.maps);
@@ -141,16 +141,26 @@ int RunOutputs<T>::finish(const Tensor<T>& y) {
   if (trace_) trace_->file().commit();
 
   if (maps_shown_) {
-    std::vector<std::string> heads;
+    std::vector<std::string> names;
     for (std::size_t place = 0; place < select_.count(); ++place) {
-      heads.push_back(head_name(place));
+      names.push_back(head_name(place));
     }
-    print_beside(options_,
-                 describe(inputs_) + draw_maps(maps_shown_->tensor(), heads, inputs_));
+    mha::print_beside(options_,
+                      describe(inputs_) + draw_maps(maps_shown_->tensor(), names, inputs_));
   }
-  if (maps_excerpt_) print(report(y));
-  if (maps_kept_ && !maps_file_) print_json(y);
-  return print_verdicts();
+  const bool json = options_.format == Format::json;
+  bool json_of_heads = false;
+  if (maps_excerpt_) {
+    const std::string of_heads = head_report_text(heads);
+    print(report(y) + (of_heads.empty() ? "" : "\n" + of_heads));
+  } else if (maps_kept_ && !maps_file_) {
+    print_json(y, heads);
+  } else if (!heads.empty()) {
+    json_of_heads = json;
+    print_beside(json ? head_report_json(heads) : head_report_text(heads));
+  }
+  // One document of JSON has nothing behind it.
+  return print_verdicts(json_of_heads);
 }
 
 template <typename T>
@@ -209,18 +219,19 @@ MapsMembers RunOutputs<T>::maps_members() const {
 }
 
 template <typename T>
-void RunOutputs<T>::print_json(const Tensor<T>& y) const {
+void RunOutputs<T>::print_json(const Tensor<T>& y, const HeadReport& heads) const {
   WholeFile out(kStdout);
   out.write("{\"y\":\n");
   write_tensor(out, Format::json, y, "y");
   out.write(",\"maps\":\n");
   write_tensor(out, Format::json, maps_kept_->tensor(), "maps");
+  if (heads.early_fusion) out.write("," + early_fusion_json(*heads.early_fusion) + "\n");
   out.write("}\n");
   out.commit();
 }
 
 template <typename T>
-int RunOutputs<T>::print_verdicts() const {
+int RunOutputs<T>::print_verdicts(bool on_stderr) const {
   std::vector<Verdict> verdicts;
   if (trace_check_) verdicts = trace_check_->verdicts();
   const bool traced = !verdicts.empty();
@@ -230,11 +241,25 @@ int RunOutputs<T>::print_verdicts() const {
   if (y_check_) verdicts.push_back(y_check_->verdict());
   for (const Verdict& verdict : verdicts) text += describe(verdict, options_.tolerance);
   if (text.empty()) return 0;
-  print_beside(options_, text);
+  if (on_stderr) {
+    log_result(text);
+  } else {
+    print_beside(text);
+  }
   return std::all_of(verdicts.begin(), verdicts.end(),
                      [](const Verdict& verdict) { return verdict.equal(); })
              ? 0
              : 1;
+}
+
+// A bare --format writes y to stdout, too.
+template <typename T>
+void RunOutputs<T>::print_beside(const std::string& text) const {
+  if (y_path_ == kStdout) {
+    log_result(text);
+  } else {
+    mha::print_beside(options_, text);
+  }
 }
 
 void print_beside(const RunOptions& options, const std::string& text) {

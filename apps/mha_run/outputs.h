@@ -6,6 +6,7 @@
 #include "mha_run/inputs.h"
 #include "mha_run/options.h"
 #include "results/compare.h"
+#include "results/head_report.h"
 #include "results/maps_file.h"
 #include "results/report.h"
 #include "results/trace.h"
@@ -22,11 +23,12 @@ class RunOutputs {
   RunOutputs(const RunOptions& options, const RunInputs<T>& inputs);
   RunOutputs(const RunOutputs&) = delete;
 
-  StackObserver<T>& observers() { return sinks_; }
+  StackSinks<T>& sinks() { return sinks_; }
 
-  // Writes the files, all of them or none, and prints the report or the
-  // comparison. Returns the exit status: 0, or 1 where a comparison failed.
-  int finish(const Tensor<T>& y);
+  // Writes the files, all of them or none, and prints the report, what was found
+  // of heads and the comparison. Returns the exit status: 0, or 1 where a
+  // comparison failed.
+  int finish(const Tensor<T>& y, const HeadReport& heads);
 
  private:
   void open_maps();
@@ -34,8 +36,9 @@ class RunOutputs {
   std::string head_name(std::size_t place) const;  // of the maps that were chosen
   MapsMembers maps_members() const;
   std::string report(const Tensor<T>& y) const;
-  void print_json(const Tensor<T>& y) const;
-  int print_verdicts() const;
+  void print_json(const Tensor<T>& y, const HeadReport& heads) const;
+  void print_beside(const std::string& text) const;
+  int print_verdicts(bool on_stderr) const;
 
   const RunOptions& options_;
   const RunInputs<T>& inputs_;

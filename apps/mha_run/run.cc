@@ -1,10 +1,15 @@
 #include "mha_run/run.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <span>
+#include <string>
 
 #include "base/parallel.h"
 #include "files/names.h"
 #include "files/whole_file.h"
+#include "heads/delimiters.h"
 #include "kernels/blas_advice.h"
 #include "kernels/gemm.h"
 #include "kernels/linear.h"
@@ -12,7 +17,9 @@
 #include "layer/encoder.h"
 #include "mha_run/inputs.h"
 #include "mha_run/outputs.h"
+#include "results/head_report.h"
 #include "results/plan.h"
+#include "results/watch_heads.h"
 #include "threads.h"
 
 namespace mha {
@@ -86,16 +93,46 @@ void advise_on_blas(double flops) {
   }
 }
 
+// y of the run with every head reading with its own map.
+template <typename T>
+Tensor<T> late_fusion(const RunInputs<T>& inputs) {
+  StackObserver<T> nobody;
+  AttentionFindings unread;
+  return encode(inputs.encoder, inputs.mask, inputs.tensors(), nobody, unread);
+}
+
+template <typename T>
+typename WatchHeads<T>::Run run_of_heads(RunInputs<T>& inputs, const RunOptions& options) {
+  const std::span<const std::string> labels = inputs.key_labels;
+  return {inputs.run,
+          inputs.encoder,
+          inputs.mask,
+          inputs.tensors(),
+          delimiters_of(labels.first(std::min(labels.size(), inputs.run.axes.n_keys))),
+          options.ablate};
+}
+
+// How many runs a run with these options is like.
+double runs_in(const RunOptions& options, const TracedRun& run) {
+  double runs = options.early_fusion ? 2.0 : 1.0;
+  if (options.head_report) {
+    // A run without each head, of half the layers in the mean.
+    const auto layers = static_cast<double>(run.layers.size());
+    runs += layers * static_cast<double>(run.axes.n_heads) * (layers + 1.0) / (2.0 * layers);
+  }
+  return runs;
+}
+
 template <typename T>
 int run_in(const RunOptions& options) {
-  const RunInputs<T> inputs = read_inputs<T>(options);
+  RunInputs<T> inputs = read_inputs<T>(options);
   log_settings(inputs);
   warn(inputs.model);
   if (options.dry_run) {
     print_beside(options, describe_plan(inputs.run, sizeof(T)));
     return 0;
   }
-  const double flops = flops_of(inputs.run);
+  const double flops = flops_of(inputs.run) * runs_in(options, inputs.run);
   if (options.f64 || blas_multiplies()) advise_on_blas(flops);
   if (flops < kWorthStarting) {
     use_threads(1);
@@ -103,11 +140,27 @@ int run_in(const RunOptions& options) {
     log_detail("so little work is done on one thread");
   }
   RunOutputs<T> outputs(options, inputs);
+  std::optional<WatchHeads<T>> heads;
+  if (options.head_report) {
+    heads.emplace(run_of_heads(inputs, options));
+    heads->watch(outputs.sinks());
+  }
+  Tensor<T> late;
+  if (options.early_fusion) {
+    late = late_fusion(inputs);
+    for (Layer<T>& layer : inputs.encoder.layers) layer.settings.attention.early_fusion = true;
+  }
   AttentionFindings findings;
   const Tensor<T> y =
-      encode(inputs.encoder, inputs.mask, inputs.tensors(), outputs.observers(), findings);
+      encode(inputs.encoder, inputs.mask, inputs.tensors(), outputs.sinks(), findings);
   warn(findings);
-  return outputs.finish(y);
+  HeadReport report;
+  if (heads) report.heads = heads->heads(y);
+  if (options.early_fusion) {
+    const Tensor<T>& before = late;
+    report.early_fusion = change_of(rows_of(before), rows_of(y));
+  }
+  return outputs.finish(y, report);
 }
 
 }  // namespace

@@ -39,10 +39,6 @@ std::string table(const Rows& rows, std::size_t widest = 64) {
   return text;
 }
 
-std::string count_of(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string text_of(const Inspection& found) {
   std::string text = printable(found.path) + ": " + found.container + ", " +
                      count_of(found.tensors.size(), "tensor") + ", " +

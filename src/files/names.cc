@@ -110,6 +110,10 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string count_of(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 std::string source_name(const std::string& path) {
   return path == "-" ? "standard input" : printable(path);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ bool is_one_of(std::string_view name, std::span<const std::string> names);
 // "a, b, c", shortened after `most`: "a, b, c, … and 12 more"; "nothing" for an
 // empty list. Printable.
 std::string list_of(std::span<const std::string> names, std::size_t most = 12);
+
+// "1 head", "2 heads".
+std::string count_of(std::size_t count, const std::string& what);
 
 // Control characters and broken UTF-8 as \xNN, so that a message or a label
 // stays one line and does nothing to the terminal.

@@ -27,8 +27,9 @@ namespace mha {
 namespace HWY_NAMESPACE {
 
 SimdTable table(const char* name) {
-  return {name,          kPanel,         &gemm_columns, &pack_keys, &pack_values, &attend_rows,
-          &exp_negative, &row_is_finite, &cap_row,      &norm_rows, &chain_fma,   kFmaFlops};
+  return {name,         kPanel,        &gemm_columns,  &pack_keys, &pack_values,
+          &attend_rows, &exp_negative, &row_is_finite, &cap_row,   &norm_rows,
+          &sum_m_ln_m,  &chain_fma,    kFmaFlops};
 }
 
 }  // namespace HWY_NAMESPACE

@@ -27,7 +27,7 @@ struct GemmArguments {
 };
 
 // The kernels of one SIMD target, behind the functions of native_gemm.h,
-// fused_attend.h, norm.h, simd.h and peak.h.
+// fused_attend.h, norm.h, entropy.h, simd.h and peak.h.
 struct SimdTable {
   const char* name = nullptr;
   std::size_t panel = 0;  // columns of a packed panel
@@ -41,6 +41,7 @@ struct SimdTable {
   void (*cap_row)(float* row, std::size_t n, float cap) = nullptr;
   void (*norm_rows)(bool centred, ConstMatrixView<float> x, const float* weight,
                     const float* bias, double eps, MatrixView<float> out) = nullptr;
+  float (*sum_m_ln_m)(const float* p, const float* q, std::size_t n) = nullptr;
   float (*chain_fma)(std::size_t steps) = nullptr;  // kernels/fma-inl.h
   std::size_t fma_flops = 0;                        // of one of its steps
 };

@@ -47,8 +47,10 @@ class Run {
         observer.wants(Step::contributions) ? axes.n_queries : 0;
     const std::size_t distances =
         weights.relative_bias.empty() ? 0 : axes.n_queries + axes.n_keys - 1;
-    std::size_t elements = HeadInputs<T>::size_of(sizes, axes) + block_rows * columns +
-                           contribution_rows * sizes.d_model + sizes.n_heads * distances;
+    const std::size_t blocks = settings.early_fusion ? 2 : 1;
+    std::size_t elements = HeadInputs<T>::size_of(sizes, axes) +
+                           blocks * block_rows * columns + contribution_rows * sizes.d_model +
+                           sizes.n_heads * distances;
     if (std::is_same_v<T, float> && FusedHeads::serve(sizes)) {
       elements += FusedHeads::size_of(sizes, axes, observer.wants(Step::scores),
                                       observer.wants(Step::maps));
@@ -68,7 +70,7 @@ class Run {
       const bool fits = std::all_of(added.begin(), added.end(), [](float value) {
         return std::abs(value) <= std::numeric_limits<float>::max() / 2.0F;
       });
-      if (FusedHeads::serve(sizes) && fits) {
+      if (FusedHeads::serve(sizes) && fits && !settings.early_fusion) {
         fused_.emplace(sizes, settings, mask, axes, bias_, observer);
       }
     }
@@ -161,6 +163,7 @@ class Run {
       for (std::size_t head = 0; head < sizes.n_heads; ++head) {
         attend({first_item + i, head, first}, i, scores_.matrix().row_block(0, rows));
       }
+      if (settings_.early_fusion) read_with_mean(i, first);
     }
   }
 
@@ -172,10 +175,6 @@ class Run {
                        .row_block(at.first_row, scores.rows)
                        .col_block(at.head * sizes.d_head, sizes.d_head);
     const auto k = head_inputs_->k(i).col_block(kv_head * sizes.d_head, sizes.d_head);
-    const auto v = head_inputs_->v(i).col_block(kv_head * sizes.d_v, sizes.d_v);
-    const auto output = head_inputs_->concat(i)
-                            .row_block(at.first_row, scores.rows)
-                            .col_block(at.head * sizes.d_v, sizes.d_v);
 
     gemm_transposed(scale_, q, k, T{0}, scores);
     require_scores_in_range(at, scores);
@@ -192,7 +191,39 @@ class Run {
     findings_.empty_rows += softmax_rows(scores);
     findings_.leaking_keys += count_leaks<T>(mask_, at.item, at.head, at.first_row, of_input);
     if (observer_.wants(Step::maps)) observer_.rows(Step::maps, at, scores);
-    gemm(T{1}, scores, v, T{0}, output);
+    if (settings_.early_fusion) {
+      add_to_mean(at.head, scores);
+    } else {
+      read(i, at.head, at.first_row, scores);
+    }
+  }
+
+  // head_outputs of these query rows: the weights times the head's values.
+  void read(std::size_t i, std::size_t head, std::size_t first_row,
+            ConstMatrixView<T> weights) {
+    const AttentionSizes& sizes = weights_.sizes;
+    const auto v = head_inputs_->v(i).col_block(sizes.kv_head_of(head) * sizes.d_v, sizes.d_v);
+    gemm(T{1}, weights, v, T{0},
+         head_inputs_->concat(i)
+             .row_block(first_row, weights.rows)
+             .col_block(head * sizes.d_v, sizes.d_v));
+  }
+
+  void add_to_mean(std::size_t head, ConstMatrixView<T> map) {
+    if (head == 0) mean_ = Tensor<T>::zeros({map.rows, map.cols});
+    const auto heads = static_cast<T>(weights_.sizes.n_heads);
+    for (std::size_t i = 0; i < map.rows; ++i) {
+      T* mean = mean_.matrix().row(i);
+      for (std::size_t j = 0; j < map.cols; ++j) mean[j] += map(i, j) / heads;
+    }
+  }
+
+  // Once all heads have given their maps: what a head reads may overwrite its queries.
+  void read_with_mean(std::size_t i, std::size_t first_row) {
+    const Tensor<T>& mean = mean_;
+    for (std::size_t head = 0; head < weights_.sizes.n_heads; ++head) {
+      read(i, head, first_row, mean.matrix());
+    }
   }
 
   void show_contributions(std::size_t item, ConstMatrixView<T> concat) {
@@ -244,6 +275,7 @@ class Run {
   std::optional<HeadInputs<T>> head_inputs_;  // made once its memory is asked for
   Tensor<T> bias_;                            // [n_heads, n_queries + n_keys - 1], or empty
   Tensor<T> scores_;        // [score_block_rows, columns], then the map in its place
+  Tensor<T> mean_;          // of all heads' maps of a block, where they are fused early
   Tensor<T> contribution_;  // [n_queries, d_model] of one head, where it is wanted
 };
 

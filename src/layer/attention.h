@@ -45,7 +45,7 @@ MaskAxes check_inputs(const AttentionSizes& sizes, const AttentionInputs<T>& inp
 
 // Multi-head attention (Vaswani et al. 2017, section 3.2): for each head r
 //   S_r = cap(Q_r K_r^T scale) + relative bias + masks,
-//   A_r = softmax(S_r),  O_r = A_r V_r
+//   A_r = softmax(S_r),  O_r = A_r V_r  (settings.early_fusion: O_r = mean(A_1 … A_h) V_r)
 // and y = Concat(O_1 … O_h) W_O + b_O, in the shape of x. Q and K are turned
 // where there are rotary positions. A learned and a zero key behind the keys
 // of the input are not turned, have no position and no mask hides them. A query

@@ -184,20 +184,27 @@ template <typename T>
 Tensor<T> encode(const Encoder<T>& encoder, const Mask<T>& mask,
                  const AttentionInputs<T>& inputs, StackObserver<T>& observers,
                  AttentionFindings& findings) {
-  assert(!encoder.layers.empty());
+  return encode_from(0, encoder, mask, inputs, observers, findings);
+}
+
+template <typename T>
+Tensor<T> encode_from(std::size_t first, const Encoder<T>& encoder, const Mask<T>& mask,
+                      const AttentionInputs<T>& inputs, StackObserver<T>& observers,
+                      AttentionFindings& findings) {
+  assert(first < encoder.layers.size());
   const Layer<T>& last = encoder.layers.back();
   assert((&inputs.key == &inputs.x && &inputs.value == &inputs.x) ||
          (encoder.layers.size() == 1 && last.settings.norm == NormPlacement::post));
-  const MaskAxes axes = check_inputs(encoder.layers.front().attention.sizes, inputs);
+  const MaskAxes axes = check_inputs(encoder.layers[first].attention.sizes, inputs);
   require_memory_for(encoder, inputs.x);
 
   Tensor<T> y;
-  for (std::size_t i = 0; i < encoder.layers.size(); ++i) {
+  for (std::size_t i = first; i < encoder.layers.size(); ++i) {
     const Layer<T>& layer = encoder.layers[i];
     const Tensor<T> x = std::move(y);
     try {
-      y = i == 0 ? run(layer, mask, inputs, axes, observers.layer(i), findings)
-                 : run<T>(layer, mask, {x, x, x}, axes, observers.layer(i), findings);
+      y = i == first ? run(layer, mask, inputs, axes, observers.layer(i), findings)
+                     : run<T>(layer, mask, {x, x, x}, axes, observers.layer(i), findings);
     } catch (const Overflow& overflow) {
       if (encoder.layers.size() == 1) throw;
       throw Overflow("layer " + std::to_string(layer.index) + ": " + overflow.what());
@@ -219,5 +226,12 @@ template Tensor<float> encode(const Encoder<float>&, const Mask<float>&,
 template Tensor<double> encode(const Encoder<double>&, const Mask<double>&,
                                const AttentionInputs<double>&, StackObserver<double>&,
                                AttentionFindings&);
+
+template Tensor<float> encode_from(std::size_t, const Encoder<float>&, const Mask<float>&,
+                                   const AttentionInputs<float>&, StackObserver<float>&,
+                                   AttentionFindings&);
+template Tensor<double> encode_from(std::size_t, const Encoder<double>&, const Mask<double>&,
+                                    const AttentionInputs<double>&, StackObserver<double>&,
+                                    AttentionFindings&);
 
 }  // namespace mha

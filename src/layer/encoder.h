@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "layer/attention.h"
 #include "layer/mask.h"
 #include "layer/observer.h"
@@ -24,5 +26,11 @@ template <typename T>
 Tensor<T> encode(const Encoder<T>& encoder, const Mask<T>& mask,
                  const AttentionInputs<T>& inputs, StackObserver<T>& observers,
                  AttentionFindings& findings);
+
+// The same from the layer at place `first` on, of what enters it.
+template <typename T>
+Tensor<T> encode_from(std::size_t first, const Encoder<T>& encoder, const Mask<T>& mask,
+                      const AttentionInputs<T>& inputs, StackObserver<T>& observers,
+                      AttentionFindings& findings);
 
 }  // namespace mha

@@ -29,6 +29,9 @@ struct AttentionSettings {
   std::size_t relative_distance = 128;
   double latent_eps = 1e-6;      // of the norms on the latents
   bool allow_nonfinite = false;  // scores that overflow pass instead of throwing
+  // An experiment: every head reads its own values with the mean of all heads' maps, the row
+  // of a query that sees no key counting as zeros. Maps that are shown are the heads' own.
+  bool early_fusion = false;
 };
 
 inline double scale_of(const AttentionSettings& settings, std::size_t d_head) {

@@ -1,27 +1,19 @@
 #include "results/bench_report.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "base/label.h"
+#include "files/names.h"
+#include "results/table.h"
 
 namespace mha {
 namespace {
 
-// By printf's format for one double.
-std::string number(const char* format, double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
-
 // Times of micro- to kiloseconds with about four digits.
 std::string ms_text(double ms) {
-  return number(ms < 1.0 ? "%.4f" : ms < 10.0 ? "%.3f" : ms < 100.0 ? "%.2f" : "%.1f", ms);
+  return formatted(ms < 1.0 ? "%.4f" : ms < 10.0 ? "%.3f" : ms < 100.0 ? "%.2f" : "%.1f", ms);
 }
 
 double flops_a_second(const BenchResult& result) {
@@ -30,10 +22,6 @@ double flops_a_second(const BenchResult& result) {
 
 double of_peak(const BenchResult& result) {
   return flops_a_second(result) / result.times.peak;
-}
-
-std::string count_of(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 std::string formula_of(const BenchCase& of) {
@@ -51,25 +39,6 @@ std::string heading(const BenchCase& of) {
          std::string(name_of_value(settings.norm)) + "-norm";
 }
 
-using Rows = std::vector<std::vector<std::string>>;
-
-std::string aligned(const Rows& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], display_width(row[i]));
-    }
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      text += (i == 0 ? "" : "  ") + pad_left(row[i], widths[i]);
-    }
-    text += "\n";
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string bench_table(std::span<const BenchResult> results, const std::string& units) {
@@ -79,19 +48,20 @@ std::string bench_table(std::span<const BenchResult> results, const std::string&
                      "peak: multiply-adds on registers alone, in this run on these threads\n" +
                      "error: largest difference of y from f64 over the largest |y|, over the "
                      "queries checked\n\n";
-  Rows rows = {{"n", "heads", "threads", "maps", "ms min", "median", "GFLOP/s", "peak",
-                "of peak", "tokens/s", "checked", "error"}};
+  std::vector<std::vector<std::string>> rows = {{"n", "heads", "threads", "maps", "ms min",
+                                                 "median", "GFLOP/s", "peak", "of peak",
+                                                 "tokens/s", "checked", "error"}};
   for (const BenchResult& result : results) {
     const BenchCase& of = result.of;
     const BenchTimes& times = result.times;
     rows.push_back(
         {std::to_string(of.n()), std::to_string(of.n_heads()), std::to_string(times.threads),
          of.maps ? "yes" : "no", ms_text(times.ms_min), ms_text(times.ms_median),
-         number("%.1f", flops_a_second(result) * 1e-9), number("%.1f", times.peak * 1e-9),
-         number("%.0f %%", 100.0 * of_peak(result)),
-         number("%.0f", static_cast<double>(of.n()) / (times.ms_min * 1e-3)),
+         formatted("%.1f", flops_a_second(result) * 1e-9),
+         formatted("%.1f", times.peak * 1e-9), formatted("%.0f %%", 100.0 * of_peak(result)),
+         formatted("%.0f", static_cast<double>(of.n()) / (times.ms_min * 1e-3)),
          result.check.queries == of.n() ? "all" : std::to_string(result.check.queries),
-         number("%.0e", result.check.y_error)});
+         formatted("%.0e", result.check.y_error)});
   }
   return text + aligned(rows);
 }
@@ -108,7 +78,7 @@ std::string heads_sweep_text(std::span<const BenchResult> results) {
     text += "n " + std::to_string(key.first) + ", " + count_of(key.second, "thread") + ": " +
             count_of((*slowest)->of.n_heads(), "head") + ", the slowest, " +
             ((*slowest)->of.n_heads() == 1 ? "takes " : "take ") +
-            number("%.2f", ms(*slowest) / ms(*fastest)) + " times as long as " +
+            formatted("%.2f", ms(*slowest) / ms(*fastest)) + " times as long as " +
             count_of((*fastest)->of.n_heads(), "head") + ", the fastest";
     text += group.front()->of.maps ? " (maps are n_heads n² numbers to write)\n" : "\n";
   }
@@ -125,8 +95,8 @@ std::string n_sweep_text(std::span<const BenchResult> results) {
       const BenchResult& to = *group[i];
       text += count_of(threads, "thread") + ", n " + std::to_string(from.of.n()) + " to " +
               std::to_string(to.of.n()) + ": " +
-              number("%.2f", to.times.ms_min / from.times.ms_min) + " times the time, " +
-              number("%.2f", flops_of(to.of) / flops_of(from.of)) + " times the flops\n";
+              formatted("%.2f", to.times.ms_min / from.times.ms_min) + " times the time, " +
+              formatted("%.2f", flops_of(to.of) / flops_of(from.of)) + " times the flops\n";
     }
   }
   return text;
@@ -147,11 +117,11 @@ std::string bench_json(std::span<const BenchResult> results) {
     add("threads", std::to_string(times.threads));
     add("maps", of.maps ? "true" : "false");
     add("part", "\"" + std::string(name_of_value(of.layer().settings.part)) + "\"");
-    add("ms_min", number("%.6g", times.ms_min));
-    add("ms_median", number("%.6g", times.ms_median));
-    add("gflops", number("%.6g", flops_a_second(result) * 1e-9));
-    add("peak_gflops", number("%.6g", times.peak * 1e-9));
-    add("of_peak", number("%.4g", of_peak(result)));
+    add("ms_min", formatted("%.6g", times.ms_min));
+    add("ms_median", formatted("%.6g", times.ms_median));
+    add("gflops", formatted("%.6g", flops_a_second(result) * 1e-9));
+    add("peak_gflops", formatted("%.6g", times.peak * 1e-9));
+    add("of_peak", formatted("%.4g", of_peak(result)));
     text += "}";
   }
   return text + "\n]\n";
@@ -165,10 +135,10 @@ std::string name_of(const BenchCase& of) {
 std::string check_text(const BenchCase& of, const BenchCheck& check) {
   std::string text = "y of " + std::to_string(check.queries) + " of " +
                      std::to_string(of.n()) + " queries differs from f64 by up to " +
-                     number("%.1e", check.y_error) + " of the largest |y|";
+                     formatted("%.1e", check.y_error) + " of the largest |y|";
   if (!of.maps) return text;
-  return text + ", their maps by up to " + number("%.1e", check.map_error) +
-         ", sums of map rows from 1 by up to " + number("%.1e", check.sum_error);
+  return text + ", their maps by up to " + formatted("%.1e", check.map_error) +
+         ", sums of map rows from 1 by up to " + formatted("%.1e", check.sum_error);
 }
 
 }  // namespace mha

@@ -144,6 +144,10 @@ SCENARIO("batches keep their rank") {
   REQUIRE(y.size() == 24);
   CHECK(std::vector<double>(y.begin(), y.begin() + 12) ==
         std::vector<double>(y.begin() + 12, y.end()));
+  const Outcome maps =
+      work.run({"-w", "ramp.json", "-i", "two.json", "--maps", "-", "--format", "json"});
+  CHECK(maps.out.rfind("[[[[", 0) == 0);
+  CHECK(numbers(maps.out).size() == 2 * 2 * 3 * 3);
 }
 
 SCENARIO("an interrupt leaves nothing behind") {

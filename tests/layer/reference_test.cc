@@ -99,6 +99,7 @@ TEMPLATE_TEST_CASE("two hundred random layers agree with the reference", "", flo
         std::array{Causal::off, Causal::off, Causal::start, Causal::end}[among(0, 3)];
     if (chance(0.3)) scenario.settings.scale = chance(0.5) ? 1.0 : 0.1;
     if (chance(0.3)) scenario.settings.softcap = chance(0.5) ? 2.0 : 30.0;
+    scenario.settings.early_fusion = chance(0.2);
     CAPTURE(round, sizes.batch, sizes.n_queries, sizes.n_keys, sizes.d_model, sizes.n_heads,
             sizes.n_kv_heads, sizes.d_head, sizes.d_v, sizes.bias_key, sizes.zero_key,
             sizes.buckets, sizes.q_rank, sizes.kv_rank, sizes.d_rope, cross);

@@ -114,9 +114,8 @@ TEST_CASE("the plan tells what is held, a block of score rows, from what is neve
   const MaskAxes axes = {1, 8, 8192, 8192};
   const std::string text = describe(kUsual, axes);
   const std::size_t rows = score_block_rows(8192, 8192, 4);
-  CHECK(holds(text, "weights 4.2 MB; q, k and v of one item 50.3 MB; " +
-                        std::to_string(rows) + " rows of scores " +
-                        format_bytes(rows * 8192 * 4) + "\n"));
+  CHECK(holds(text, "weights 4.2 MB; q, k and v of one item 50.3 MB; " + std::to_string(rows) +
+                        " rows of scores " + format_bytes(rows * 8192 * 4) + "\n"));
   CHECK(holds(text, "all scores and maps would be 4.3 GB"));
 }
 

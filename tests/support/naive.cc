@@ -230,7 +230,19 @@ Steps attend(const Layer& layer, const Input& input) {
         const std::vector<double> map = softmax(row);
         steps.scores.insert(steps.scores.end(), row.begin(), row.end());
         steps.maps.insert(steps.maps.end(), map.begin(), map.end());
-
+      }
+    }
+    for (std::size_t h = 0; h < layer.n_heads; ++h) {
+      const std::size_t key_head = b * layer.n_kv_heads + h / queries_a_key_head;
+      for (std::size_t i = 0; i < n_queries; ++i) {
+        std::vector<double> map(columns, 0.0);
+        for (std::size_t j = 0; j < columns; ++j) {
+          for (std::size_t other = 0; other < layer.n_heads; ++other) {
+            if (!layer.early_fusion && other != h) continue;
+            map[j] += steps.maps[((b * layer.n_heads + other) * n_queries + i) * columns + j] /
+                      (layer.early_fusion ? static_cast<double>(layer.n_heads) : 1.0);
+          }
+        }
         std::vector<double> read(layer.d_v, 0.0);
         for (std::size_t c = 0; c < layer.d_v; ++c) {
           for (std::size_t j = 0; j < columns; ++j) {

@@ -42,6 +42,7 @@ struct Layer {
   std::vector<double> bias_k = {};    // [n_kv_heads, d_head]; empty: no such key
   std::vector<double> bias_v = {};    // [n_kv_heads, d_v]
   bool zero_key = false;              // a key and a value of zeros, the last
+  bool early_fusion = false;          // each head reads with the mean of all maps
   std::size_t buckets = 0;            // 0: no relative bias
   std::vector<double> relative = {};  // [buckets, n_heads]
   std::size_t relative_distance = 0;

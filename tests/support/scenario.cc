@@ -188,6 +188,7 @@ naive::Steps reference(const Scenario& scenario) {
   naive::Layer layer = scenario.layer;
   if (scenario.settings.scale) layer.scale = *scenario.settings.scale;
   layer.softcap = scenario.settings.softcap;
+  layer.early_fusion = scenario.settings.early_fusion;
   layer.relative_distance = scenario.settings.relative_distance;
   layer.turn = scenario.settings.rope == Rope::none     ? naive::Turn::none
                : scenario.settings.rope == Rope::halves ? naive::Turn::halves

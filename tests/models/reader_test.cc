@@ -51,7 +51,7 @@ const std::string kStart = "the cat did not cross the road because it was too ";
 TEMPLATE_TEST_CASE("the reader computes what PyTorch computes", "", float, double) {
   // y is normed, its numbers are about 1; f32 may lose a few units in the last place a layer.
   const double most = sizeof(TestType) == sizeof(float) ? 5e-6 : 1e-12;
-  const Archive golden = open_archive(source_path("tests/golden/reader.npz"));
+  const Archive golden = open_archive(source_path("tests/golden/reader/reader.npz"));
   Reader<TestType> reader;
   for (const std::string last : {"tired", "wide"}) {
     Reading<TestType> got = reader.read(kStart + last);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes reader.npz: what PyTorch makes of two sentences with models/reader.safetensors.
 
-    /usr/bin/python3 tests/golden/make_reader_golden.py     # Debian's python3-torch, numpy
+    /usr/bin/python3 tests/golden/reader/make_reader_golden.py     # Debian's python3-torch, numpy
 
 For each sentence, in double precision: x_<word> [n, 64] after the embeddings, maps_<word>
 [2, 4, n, n], y_<word> [n, 64]; <word> is its last word.
@@ -16,7 +16,7 @@ import numpy
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODELS = os.path.join(HERE, "..", "..", "models")
+MODELS = os.path.join(HERE, "..", "..", "..", "models")
 sys.path.insert(0, MODELS)
 from train_reader import HEADS, LAYERS, NUMBER, Reader  # noqa: E402
 

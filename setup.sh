@@ -79,9 +79,16 @@ show() {
 }
 
 demo() {
-  local run=build/release/apps/mha-run
+  local run=build/release/apps/mha-run maps=build/release/apps/mha-maps
+  local sentence="the cat did not cross the road because it was too"
   install_missing "${build_packages[@]}"
   stage "building $run" build release -DBUILD_TESTING=OFF
+  # What "it" reads in a trained head, and with another last word.
+  show $run -w models/reader.safetensors --text "$sentence tired" --maps build/tired.npz
+  show $maps show build/tired.npz --layer 1 --head 3 --top 1
+  show $run -w models/reader.safetensors --text "$sentence wide" --maps build/wide.npz
+  show $maps show build/wide.npz --layer 1 --head 3 --query it --top 2
+  show $maps render build/tired.npz -o build/tired.html
   show $run --weights models/article.json --input data/article-x.npy
   show $run --weights models/two-heads.json --input data/two-heads-x.json
   show $run -w models/article.json -i data/article-x.npy --causal

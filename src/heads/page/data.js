@@ -11,7 +11,7 @@ const at = (id) => document.getElementById(id);
 const elementOf = (row, column) => at(`map-${row}-${column}`);
 const count = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 // As many decimals as are right.
-const decimals = about.bits === 16 ? 4 : 3;
+const decimals = about.largest_error < 5e-5 ? 4 : 3;
 const spelt = (weight) => weight.toFixed(decimals);
 
 function nameOf(row, column) {
@@ -51,38 +51,36 @@ function pixelOf(colour) {
 const pixels = Uint32Array.from(about.colours, pixelOf);
 const noKeyPixel = pixelOf(about.no_key_colour);
 
-// Which of `n` rows or columns each of `length` pixels shows, from `first` on: pixel p those
-// from starts[p] up to starts[p + 1], at least one.
-function starts(first, perPixel, length, n) {
-  const result = new Int32Array(length + 1);
-  for (let p = 0; p <= length; ++p) {
-    result[p] = Math.min(p < length ? n - 1 : n, Math.floor(first + p * perPixel + 1e-9));
-  }
-  return result;
+// Which of `n` rows or columns each of `length` pixels shows, from `first` on: as many as are
+// in a pixel, begun. All show the same number, so that dense maps have no beats.
+function bands(first, perPixel, length, n) {
+  const starts = new Int32Array(length);
+  for (let p = 0; p < length; ++p) starts[p] = Math.min(n - 1, Math.floor(first + p * perPixel + 1e-9));
+  return {starts, length, width: Math.max(1, Math.ceil(perPixel - 1e-9)), n};
 }
 
 // Part of a map as pixels, coloured from 0 to `largest`; where a pixel stands for several
-// weights, by the largest of them. `rows` and `columns` are starts().
+// weights, by the largest of them. `rows` and `columns` are bands().
 function imageOf(map, largest, rows, columns) {
-  const height = rows.length - 1;
-  const width = columns.length - 1;
-  const image = new ImageData(width, height);
+  const width = columns.length;
+  const image = new ImageData(width, rows.length);
   const target = new Uint32Array(image.data.buffer);
   const shades = largest > 0 ? 255 / largest : 0;
-  for (let y = 0; y < height; ++y) {
-    if (y > 0 && rows[y] === rows[y - 1]) {
+  for (let y = 0; y < rows.length; ++y) {
+    const begin = rows.starts[y];
+    if (y > 0 && begin === rows.starts[y - 1]) {
       target.copyWithin(y * width, (y - 1) * width, y * width);
       continue;
     }
-    const end = Math.max(rows[y] + 1, rows[y + 1]);
-    const seesKeys = map.seesKeys.subarray(rows[y], end).includes(1);
+    const end = Math.min(rows.n, begin + rows.width);
+    const seesKeys = map.seesKeys.subarray(begin, end).includes(1);
     for (let x = 0; x < width; ++x) {
+      const first = columns.starts[x];
+      const last = Math.min(columns.n, first + columns.width);
       let weight = 0;
-      for (let i = rows[y]; i < end; ++i) {
+      for (let i = begin; i < end; ++i) {
         let most = 0;
-        for (let j = columns[x]; j < Math.max(columns[x] + 1, columns[x + 1]); ++j) {
-          if (map.counts[i * nKeys + j] > most) most = map.counts[i * nKeys + j];
-        }
+        for (let j = first; j < last; ++j) most = Math.max(most, map.counts[i * nKeys + j]);
         weight = Math.max(weight, most * map.units[i]);
       }
       target[y * width + x] = seesKeys ? pixels[Math.min(255, Math.round(shades * weight))] : noKeyPixel;

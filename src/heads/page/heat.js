@@ -89,8 +89,10 @@ function layOutHeat() {
   const shown = {width: Math.min(width, Math.floor(sheetWidth)), height: Math.min(scroller.clientHeight, Math.floor(sheetHeight))};
   canvas.style.width = `${shown.width}px`;
   canvas.style.height = `${shown.height}px`;
-  canvas.width = Math.max(1, Math.round(shown.width * ratio));
-  canvas.height = Math.max(1, Math.round(shown.height * ratio));
+  const wide = Math.max(1, Math.round(shown.width * ratio));
+  const high = Math.max(1, Math.round(shown.height * ratio));
+  // Even the same size would clear it.
+  if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, {width: wide, height: high});
 }
 
 // Where a row or column begins on the canvas, in CSS pixels.
@@ -107,8 +109,8 @@ function drawCells(ratio) {
   if (width < 1 || height < 1) return;
   const shown = [scaleOf(heat.map), heat.row, heat.column, width, height, heat.cellWidth, heat.cellHeight, scroller.scrollLeft, scroller.scrollTop].join();
   if (shown !== imageFor) {
-    const rows = starts(scroller.scrollTop / heat.cellHeight, 1 / (heat.cellHeight * ratio), height, nQueries);
-    const columns = starts(scroller.scrollLeft / heat.cellWidth, 1 / (heat.cellWidth * ratio), width, nKeys);
+    const rows = bands(scroller.scrollTop / heat.cellHeight, 1 / (heat.cellHeight * ratio), height, nQueries);
+    const columns = bands(scroller.scrollLeft / heat.cellWidth, 1 / (heat.cellWidth * ratio), width, nKeys);
     image = imageOf(heat.map, scaleOf(heat.map), rows, columns);
     imageFor = shown;
   }

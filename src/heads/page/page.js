@@ -104,7 +104,7 @@ async function drawThumbs() {
     const canvas = thumb.firstElementChild;
     Object.assign(canvas, {width, height});
     canvas.getContext("2d").putImageData(
-      imageOf(map, scaleOf(map), starts(0, nQueries / height, height, nQueries), starts(0, nKeys / width, width, nKeys)), 0, 0);
+      imageOf(map, scaleOf(map), bands(0, nQueries / height, height, nQueries), bands(0, nKeys / width, width, nKeys)), 0, 0);
   }
   document.body.dataset.drawn = "yes";
 }
@@ -124,7 +124,7 @@ function fillFacts() {
   }
   at("precision").textContent = about.bits === 16
     ? "Weights are kept in 16 bits; all four decimals are right."
-    : `Weights are kept in 8 bits, so that this file stays under ${about.limit}; they are within ${about.largest_error.toFixed(4)} of the computed ones.`;
+    : `Weights are kept in 8 bits, so that this file stays under ${about.limit}; they are within ${(Math.ceil(1e5 * about.largest_error) / 1e5).toFixed(5)} of the computed ones.`;
   const ramp = at("ramp").getContext("2d");
   const scale = new ImageData(256, 1);
   new Uint32Array(scale.data.buffer).set(pixels);
@@ -217,7 +217,11 @@ function listen() {
   at("heat").addEventListener("pointerleave", hover);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
   window.addEventListener("hashchange", () => { readAddress(); show(); });
-  window.addEventListener("resize", () => { layOutHeat(); show(); });
+  let resized;
+  window.addEventListener("resize", () => {
+    clearTimeout(resized);
+    resized = setTimeout(() => { layOutHeat(); show(); }, 60);
+  });
 }
 
 function hover(event) {

@@ -45,9 +45,9 @@ PackedMap packed_as(ConstMatrixView<float> map) {
     for (const float weight : row) {
       const double count = std::nearbyint(static_cast<double>(weight) * units_in_one);
       counts.push_back(static_cast<Count>(std::clamp(count, 0.0, kMost)));
-      packed.largest_error =
-          std::max(packed.largest_error, std::abs(counts.back() * static_cast<double>(unit) -
-                                                  static_cast<double>(weight)));
+      packed.largest_error = std::max(
+          packed.largest_error,
+          std::abs(counts.back() * static_cast<double>(unit) - static_cast<double>(weight)));
     }
   }
   std::vector<std::byte> bytes(units.size() * sizeof(float) + counts.size() * sizeof(Count));

@@ -28,10 +28,12 @@ inline std::string unpacked(std::string_view text) {
   for (std::size_t room = 1000; room <= 100'000'000; room *= 10) {
     std::string bytes(room, '\0');
     uLongf size = bytes.size();
-    const int code = uncompress(reinterpret_cast<Bytef*>(bytes.data()), &size,
-                                reinterpret_cast<const Bytef*>(packed.data()), packed.size());
+    uLong used = packed.size();
+    const int code = uncompress2(reinterpret_cast<Bytef*>(bytes.data()), &size,
+                                 reinterpret_cast<const Bytef*>(packed.data()), &used);
     if (code == Z_BUF_ERROR) continue;
-    if (code != Z_OK) throw std::invalid_argument("not zlib's format");
+    if (code != Z_OK || used != packed.size())
+      throw std::invalid_argument("not zlib's format");
     bytes.resize(size);
     return bytes;
   }

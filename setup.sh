@@ -6,6 +6,10 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 build_packages=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev
   libspdlog-dev libopenblas-dev libhwy-dev libpng-dev libutf8proc-dev zlib1g-dev)
 test_packages=(catch2 clang libclang-rt-dev)
+# For pages in a browser; npm and Node.js may be there from elsewhere.
+browser_packages=(chromium fonts-dejavu-core)
+command -v node >/dev/null || browser_packages+=(nodejs)
+command -v npm >/dev/null || browser_packages+=(npm)
 log=build/setup.log
 
 usage() {
@@ -15,8 +19,8 @@ usage: ./setup.sh demo | test
   demo   installs the packages that are missing, builds, and runs attention on
          the files in models/ and data/
   test   the same set-up; then all tests, as built for users and under the
-         address and undefined-behaviour sanitizers, and every fuzz target for
-         a few seconds
+         address and undefined-behaviour sanitizers, pages in Chromium, and
+         every fuzz target for a few seconds
 
 Packages come from apt, as root or through sudo. What the steps have to say
 goes to build/setup.log and is shown where one fails.
@@ -101,8 +105,15 @@ demo() {
 }
 
 test_all() {
-  install_missing "${build_packages[@]}" "${test_packages[@]}"
-  stage "building for release" build release -DMHA_WERROR=ON
+  local browser=ON
+  # There Chromium is a snap alone, which sees no files of ours.
+  if grep -qsx ID=ubuntu /etc/os-release; then
+    browser=OFF browser_packages=()
+    echo "setup.sh: pages are not tested, Ubuntu has no package of Chromium" >&2
+  fi
+  install_missing "${build_packages[@]}" "${test_packages[@]}" "${browser_packages[@]}"
+  stage "building for release" build release -DMHA_WERROR=ON -DMHA_BROWSER_TESTS=$browser
+  [[ $browser == OFF ]] || stage "fetching Playwright" npm ci --prefix build/release/tests/page
   stage "testing" ctest --preset release
   stage "building with sanitizers" build asan -DMHA_WERROR=ON
   stage "testing with sanitizers, and fuzzing" ctest --preset asan

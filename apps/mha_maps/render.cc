@@ -4,9 +4,11 @@
 #include "command_line.h"
 #include "files/names.h"
 #include "files/whole_file.h"
+#include "heads/page.h"
 #include "heads/picture.h"
 #include "heads/png.h"
 #include "heads/svg.h"
+#include "log.h"
 #include "mha_maps/files.h"
 #include "program.h"
 
@@ -23,6 +25,14 @@ std::string format_of(const RenderOptions& options) {
               ", expected .png, .svg or .html (or say --format)");
 }
 
+void render_page(WholeFile& file, const MapGrid& grid, const std::string& path) {
+  const PageContents page = write_page(file, grid);
+  if (page.left_out == 0) return;
+  log_warning(path + ": no room for the last " + std::to_string(page.left_out) + " of " +
+              std::to_string(grid.layers.size() * grid.heads.size()) +
+              " maps; --layer and --head choose others");
+}
+
 }  // namespace
 
 void render(const RenderOptions& options) {
@@ -31,7 +41,7 @@ void render(const RenderOptions& options) {
   const MapGrid grid = choose_maps(maps, options.choice);
   WholeFile file(options.output);
   if (format == "html") {
-    throw Error("render: TO BE BUILT");
+    render_page(file, grid, options.output);
   } else if (format == "svg") {
     file.write(svg(picture_of(grid)));
   } else {

@@ -9,7 +9,4 @@ namespace mha {
 // entities and U+FFFE and U+FFFF, which XML cannot hold, as U+FFFD.
 std::string escape_markup(std::string_view text);
 
-// Bytes in base64 (RFC 4648, section 4), as a data: address holds them.
-std::string base64(std::string_view bytes);
-
 }  // namespace mha

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "files/packed_text.h"
 #include "heads/glyphs.h"
 #include "heads/markup.h"
 #include "heads/png.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "files/packed_text.h"
 #include "heads/colour.h"
 #include "heads/grid.h"
 #include "heads/markup.h"

@@ -77,7 +77,7 @@ std::vector<double> values(const Tensor<double>& tensor) {
 
 TEMPLATE_TEST_CASE("text becomes what BERT's embedding module makes of it", "", float,
                    double) {
-  const Archive golden = open_archive(source_path("tests/golden/words.npz"));
+  const Archive golden = open_archive(source_path("tests/golden/words/words.npz"));
   Reader reader(source_path("models/tiny-bert/pytorch_model.bin"));
   const std::string name = GENERATE("plain", "folded", "pair", "full");
   INFO(name);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes tests/golden/words.npz: what the embedding module of models/tiny-bert
+"""Makes tests/golden/words/words.npz: what the embedding module of models/tiny-bert
 makes of a few texts, in double. Needs PyTorch (Debian: python3-torch) and numpy.
 
-    /usr/bin/python3 tests/golden/make_words_golden.py
+    /usr/bin/python3 tests/golden/words/make_words_golden.py
 """
 
 import pathlib
@@ -10,7 +10,7 @@ import pathlib
 import numpy
 import torch
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+TOP = pathlib.Path(__file__).resolve().parents[3]
 FOLDER = TOP / "models/tiny-bert"
 
 # The tokens are given, so that no tokenizer of ours is asked.
@@ -55,7 +55,7 @@ def main():
             arrays[name + ".x"] = module(words, types).numpy()
         arrays[name + ".text"] = numpy.array(text)
         arrays[name + ".tokens"] = numpy.array(tokens)
-    numpy.savez(TOP / "tests/golden/words.npz", **arrays)
+    numpy.savez(TOP / "tests/golden/words/words.npz", **arrays)
 
 
 if __name__ == "__main__":

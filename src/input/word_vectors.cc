@@ -112,6 +112,15 @@ std::size_t count_words(std::string_view line) {
   return count;
 }
 
+// Whether one of the first `count` cells is no number.
+bool has_word(std::string_view cells, std::size_t count) {
+  for (; count > 0; --count) {
+    double value = 0.0;
+    if (parse_number(take_word(cells), value).ec == std::errc::invalid_argument) return true;
+  }
+  return false;
+}
+
 // "400000 300"
 std::optional<std::size_t> width_in_counts(std::string_view line) {
   std::size_t value = 0;
@@ -170,7 +179,11 @@ WordVectors<T> read_word_vectors(const std::string& path,
     }
     std::string_view rest = *line;
     const std::string_view word = take_word(rest);
-    require(count_words(rest), printable(word.substr(0, kShown)) + " has");
+    const std::size_t count = count_words(rest);
+    // Words with blanks in them, of which glove.840B has some, are in no text that is split
+    // there.
+    if (count > width.numbers && has_word(rest, count - width.numbers)) continue;
+    require(count, printable(word.substr(0, kShown)) + " has");
     if (!wanted.contains(word) || vectors.contains(std::string(word))) continue;
     vectors.emplace(word, numbers_of<T>(rest, word, lines, allow_nonfinite));
   }

@@ -20,10 +20,10 @@ struct Width {
 // Reads the vectors of those `words` that a file has, in the text form of
 // word2vec and GloVe: a line a word and its numbers, with blanks between; a first
 // line of two whole numbers counts words and width. Of a word that is there twice
-// the first counts. The file is read once from its start to its end, so that a
-// pipe will do, and never held. Throws Error with the line for another number of
-// numbers and for those of a wanted word that are none, or not finite (unless
-// allowed); Error(Fault::system) where it cannot be read.
+// the first counts; a word with blanks in it is passed over. The file is read once from its
+// start to its end, so that a pipe will do, and never held. Throws Error with the line for
+// another number of numbers and for those of a wanted word that are none, or not finite
+// (unless allowed); Error(Fault::system) where it cannot be read.
 template <typename T>
 WordVectors<T> read_word_vectors(const std::string& path,
                                  const std::vector<std::string>& words, const Width& width,

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 
 namespace mha {
 namespace {
@@ -96,6 +97,13 @@ Rgb colour_of(double share) noexcept {
                                      through(before.a, from.a, to.a, behind.a, x),
                                      through(before.b, from.b, to.b, behind.b, x)});
   return {channel_of(r), channel_of(g), channel_of(b)};
+}
+
+std::string hex(Rgb colour) {
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), "#%02x%02x%02x", colour.red, colour.green,
+                colour.blue);
+  return text.data();
 }
 
 int palette_index(Rgb colour) noexcept {

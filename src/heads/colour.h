@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace mha {
 
@@ -18,6 +19,9 @@ Rgb colour_of(double share) noexcept;
 
 // In place of a colour: the row of a query that sees no key. The scale has no grey.
 inline constexpr Rgb kNoKeyColour{128, 128, 128};
+
+// "#1f3a5c", as CSS and SVG name it.
+std::string hex(Rgb colour);
 
 // Number of the nearest colour among 16 to 255 of a terminal's palette; those below are the
 // user's own.

@@ -1,8 +1,7 @@
 #include "heads/page.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "files/format.h"
 #include "files/json.h"
 #include "files/names.h"
 #include "heads/colour.h"
@@ -34,12 +34,7 @@ std::string list(const Items& items, const Spell& spell) {
   return text + "]";
 }
 
-std::string hexadecimal(Rgb colour) {
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "\"#%02x%02x%02x\"", colour.red, colour.green,
-                colour.blue);
-  return text.data();
-}
+std::string quoted_hex(Rgb colour) { return "\"" + hex(colour) + "\""; }
 
 // From weight 0 to the largest.
 std::vector<Rgb> scale() {
@@ -58,11 +53,11 @@ std::string about(const MapGrid& grid, std::size_t limit, WeightBits bits, doubl
          ",\"queries\":" + list(grid.queries, quoted) +
          ",\"keys\":" + list(grid.keys, quoted) +
          ",\"bits\":" + std::to_string(static_cast<int>(bits)) +
-         ",\"largest\":" + std::to_string(largest) +
-         ",\"largest_error\":" + std::to_string(largest_error) +
+         ",\"largest\":" + format_number(largest) +
+         ",\"largest_error\":" + format_number(largest_error) +
          ",\"limit\":" + quoted(format_bytes(limit)) +
-         ",\"colours\":" + list(scale(), hexadecimal) +
-         ",\"no_key_colour\":" + hexadecimal(kNoKeyColour) + "}";
+         ",\"colours\":" + list(scale(), quoted_hex) +
+         ",\"no_key_colour\":" + quoted_hex(kNoKeyColour) + "}";
 }
 
 constexpr std::string_view kAboutTag = "<script type=\"application/json\" id=\"about\">";
@@ -99,7 +94,8 @@ Elements elements_of(const MapGrid& grid, WeightBits bits, std::size_t room) {
 PageContents write_page(WholeFile& file, const MapGrid& grid, std::size_t limit) {
   const std::size_t n_maps = grid.layers.size() * grid.heads.size();
   // Its numbers at their longest.
-  const std::string longest = about(grid, limit, WeightBits::sixteen, 1.0, 1.0);
+  constexpr double kLong = std::numeric_limits<double>::min();
+  const std::string longest = about(grid, limit, WeightBits::sixteen, kLong, kLong);
   const std::size_t frame = page_before_data.size() + kAboutTag.size() + longest.size() +
                             kEndTag.size() + page_after_data.size();
   PageContents contents;

@@ -1,14 +1,13 @@
 #include "heads/svg.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
 
 #include "files/packed_text.h"
+#include "heads/colour.h"
 #include "heads/glyphs.h"
 #include "heads/markup.h"
 #include "heads/png.h"
@@ -17,13 +16,6 @@ namespace mha {
 namespace {
 
 constexpr std::size_t kMostRectangles = 20000;  // cells that are drawn so; about 60 bytes each
-
-std::string hex(Rgb colour) {
-  std::array<char, 8> text{};
-  std::snprintf(text.data(), text.size(), "#%02x%02x%02x", colour.red, colour.green,
-                colour.blue);
-  return text.data();
-}
 
 // ` x="1" y="2"`
 std::string attributes(std::initializer_list<std::pair<const char*, int>> values) {

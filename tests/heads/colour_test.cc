@@ -67,6 +67,8 @@ TEST_CASE("a share beyond the scale has its end's colour") {
   CHECK(colour_of(1.5) == colour_of(1.0));
 }
 
+TEST_CASE("a colour has six digits in hexadecimal") { CHECK(hex({0, 128, 255}) == "#0080ff"); }
+
 TEST_CASE("a palette's colour is found by what it looks like") {
   CHECK(palette_index({0, 0, 0}) == 16);
   CHECK(palette_index({255, 255, 255}) == 231);

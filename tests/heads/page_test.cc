@@ -96,6 +96,18 @@ TEST_CASE("a page holds labels, names and each map") {
         packed_map(grid.map(1, 2).matrix(), WeightBits::sixteen).text);
 }
 
+TEST_CASE("a page names a largest weight that six decimals would make zero") {
+  MapGrid grid = random_grid(1, 1, 2);
+  grid.map = [](std::size_t, std::size_t) {
+    Tensor<float> map({2, 2});
+    std::ranges::fill(map.values(), 2e-7F);
+    return map;
+  };
+  const JsonNode about = about_of(page_of(grid));
+  CHECK(about.find("largest")->number == static_cast<double>(2e-7F));
+  CHECK(about.find("largest_error")->number < 1e-9);
+}
+
 TEST_CASE("a page asks for nothing and runs nothing but its own script") {
   const std::string html = page_of(random_grid(1, 1, 2)).html;
   CHECK(html.find("default-src 'none'; script-src 'sha256-") != std::string::npos);

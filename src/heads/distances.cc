@@ -4,7 +4,9 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <string>
 
+#include "base/memory.h"
 #include "base/parallel.h"
 #include "kernels/entropy.h"
 
@@ -18,10 +20,14 @@ std::size_t first_pair(std::size_t head) { return head * (head - 1) / 2; }
 
 }  // namespace
 
-HeadDistances::HeadDistances(std::size_t n_heads)
-    : n_heads_(n_heads),
-      sums_(n_heads * (n_heads - 1) / 2, 0.0),
-      rows_(n_heads * (n_heads - 1) / 2, 0) {}
+HeadDistances::HeadDistances(std::size_t n_heads) : n_heads_(n_heads) {
+  // Pairs, and the matrix of distances().
+  require_memory(checked_multiply(2 * n_heads, n_heads * sizeof(double))
+                     .value_or(std::numeric_limits<std::size_t>::max()),
+                 "a distance of each two of " + std::to_string(n_heads) + " heads");
+  sums_.resize(first_pair(n_heads));
+  rows_.resize(first_pair(n_heads));
+}
 
 template <typename T>
 void HeadDistances::rows(std::span<const ConstMatrixView<T>> heads) {

@@ -15,6 +15,7 @@ namespace mha {
 // the sum). Adds up rows in blocks, over any number of sequences.
 class HeadDistances {
  public:
+  // Throws Error(Fault::system) where the pairs of so many heads do not fit in memory.
   explicit HeadDistances(std::size_t n_heads);
 
   // The same rows of all heads' maps, [rows, n_keys] each; on all threads.

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "catch.h"
 #include "heads/maps.h"
+#include "support/error_of.h"
 
 namespace mha {
 namespace {
@@ -102,6 +103,10 @@ TEST_CASE("rows that one of two heads does not see compare nothing") {
   CHECK(std::isnan(d.matrix()(0, 2)));
   CHECK(nearest_head(d.matrix(), 0) == 1);
   CHECK(nearest_head(d.matrix(), 2) == 1);
+}
+
+TEST_CASE("more pairs than memory holds are refused before they take it") {
+  CHECK(fails_with(Fault::system, [] { HeadDistances all(std::size_t{1} << 30); }));
 }
 
 TEST_CASE("a head alone has no nearest other") {

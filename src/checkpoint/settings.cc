@@ -68,6 +68,11 @@ SaidSettings::SaidSettings(const ModelOptions& options, const Translated& transl
   for (const Said& said : translated.file) {
     require_known(translated.archive, said, parse(said.name), n_layers);
   }
+  for (const auto& [name, strings] : translated.archive.lists) {
+    if (!is_one_of(parse(name).name, known_settings())) continue;
+    throw Error(translated.archive.path + ": " + printable(name) +
+                " is a list of strings, expected one value");
+  }
   const std::vector<Said> by_option = said_by(options);
   std::size_t voice = 0;
   for (const auto* all :

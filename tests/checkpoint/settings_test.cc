@@ -189,6 +189,20 @@ TEST_CASE("a setting of one layer wins over the model's of the same voice only")
   CHECK(voices.in_force("window") == "5 (config.json)");
 }
 
+TEST_CASE("a list where a setting has one value is refused, and not passed over") {
+  Translated translated;
+  translated.archive.path = "w.bin";
+  translated.archive.container = "safetensors";
+  translated.archive.lists = {{"tags", {"a"}}, {"vocabulary", {"the"}}};
+  const auto read = [&] { SaidSettings(ModelOptions{}, translated, 2); };
+  CHECK(error_of(read) == "no error");
+  for (const std::string name : {"causal", "layers.1.window"}) {
+    translated.archive.lists[name] = {"true"};
+    CHECK(error_of(read) == "w.bin: " + name + " is a list of strings, expected one value");
+    translated.archive.lists.erase(name);
+  }
+}
+
 TEST_CASE("unknown values are refused with the known ones") {
   const auto bad = [](const std::string& name, const std::string& value) {
     return error_of([&] { Voices{{{name, value}}, {}, {}, {}}.in_force(name); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 #include <utility>
 
 #include "kernels/entropy.h"
@@ -19,8 +20,12 @@ double mean(double sum, std::size_t count) {
 }
 
 // What equal weights give to `some` of the keys that a row sees.
-double share_of(std::size_t some, std::size_t seen) {
-  return seen == 0 ? 0.0 : static_cast<double>(some) / static_cast<double>(seen);
+std::array<double, 2> chance_of(const std::array<std::size_t, 2>& some,
+                                const std::array<std::size_t, 2>& seen) {
+  const auto share = [](std::size_t of, std::size_t all) {
+    return all == 0 ? 0.0 : static_cast<double>(of) / static_cast<double>(all);
+  };
+  return {share(some[0], seen[0]), share(some[1], seen[1])};
 }
 
 }  // namespace
@@ -50,10 +55,6 @@ template <typename T>
 void MeasureHead::rows(std::ptrdiff_t first_position, ConstMatrixView<T> block,
                        const MapColumns& columns) {
   const auto n_keys = static_cast<std::ptrdiff_t>(columns.n_keys);
-  const auto is_delimiter = [&](std::ptrdiff_t key) {
-    const auto place = static_cast<std::size_t>(key);
-    return place < columns.delimiters.size() && columns.delimiters[place] != 0;
-  };
   for (std::size_t i = 0; i < block.rows; ++i) {
     const T* row = block.row(i);
     const std::ptrdiff_t at = first_position + static_cast<std::ptrdiff_t>(i);
@@ -64,50 +65,64 @@ void MeasureHead::rows(std::ptrdiff_t first_position, ConstMatrixView<T> block,
     }
     ++rows_;
     confidence_ += static_cast<double>(*largest);
-    double delimiter = 0.0;
-    std::size_t delimiters = 0;
-    std::size_t earlier_delimiters = 0;
-    for (std::ptrdiff_t j = 0; j < n_keys; ++j) {
-      const auto weight = static_cast<double>(row[j]);
-      distance_ += weight * static_cast<double>(std::abs(j - at));
-      later_ = later_ || (j > at && weight > 0.0);
-      if (!is_delimiter(j)) continue;
-      delimiter += weight;
-      ++delimiters;
-      if (j <= at) ++earlier_delimiters;
-    }
-
     const auto earlier =
         static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(at + 1, 0, n_keys));
-    const std::array seen = {columns.n_keys + columns.extra, earlier + columns.extra};
-    const double entropy = entropy_of(row, block.cols);
-    entropy_ += entropy;
-    for (std::size_t view = 0; view < seen.size(); ++view) {
-      if (seen[view] < 2) continue;
-      ++rows_with_share_[view];
-      shares_[view] += entropy / std::log(static_cast<double>(seen[view]));
-    }
-
-    const auto add = [&](Mass& mass, double weight, std::size_t keys, std::size_t before) {
-      mass.add(weight, {share_of(keys, seen[0]), share_of(before, seen[1])});
-    };
-    const auto has = [n_keys](std::ptrdiff_t key) { return key >= 0 && key < n_keys; };
-    const auto weight_on = [&](std::ptrdiff_t key) {
-      return has(key) ? static_cast<double>(row[key]) : 0.0;
-    };
-    const bool has_previous = has(at - 1);
-    const bool has_next = has(at + 1);
-    if (has(at)) add(self_, weight_on(at), 1, 1);
-    if (has_previous) add(previous_, weight_on(at - 1), 1, 1);
-    if (has_next) add(next_, weight_on(at + 1), 1, 0);
-    if (has_previous || has_next) {
-      add(neighbours_, weight_on(at - 1) + weight_on(at + 1),
-          (has_previous ? 1 : 0) + (has_next ? 1 : 0), has_previous ? 1 : 0);
-    }
-    if (has(0)) add(first_, weight_on(0), 1, earlier > 0 ? 1 : 0);
-    add(delimiter_, delimiter, delimiters, earlier_delimiters);
+    const Seen seen = {columns.n_keys + columns.extra, earlier + columns.extra};
+    add_entropy(entropy_of(row, block.cols), seen);
+    add_keys(at, row, columns, seen);
+    add_places(at, row, n_keys, seen);
     count_offset(at, largest - row, n_keys);
   }
+}
+
+void MeasureHead::add_entropy(double entropy, const Seen& seen) {
+  entropy_ += entropy;
+  for (std::size_t view = 0; view < seen.size(); ++view) {
+    if (seen[view] < 2) continue;
+    ++rows_with_share_[view];
+    shares_[view] += entropy / std::log(static_cast<double>(seen[view]));
+  }
+}
+
+template <typename T>
+void MeasureHead::add_keys(std::ptrdiff_t at, const T* row, const MapColumns& columns,
+                           const Seen& seen) {
+  double weight_on_delimiters = 0.0;
+  Seen delimiters{};
+  for (std::size_t key = 0; key < columns.n_keys; ++key) {
+    const auto j = static_cast<std::ptrdiff_t>(key);
+    const auto weight = static_cast<double>(row[key]);
+    distance_ += weight * static_cast<double>(std::abs(j - at));
+    later_ = later_ || (j > at && weight > 0.0);
+    if (key >= columns.delimiters.size() || columns.delimiters[key] == 0) continue;
+    weight_on_delimiters += weight;
+    ++delimiters[0];
+    if (j <= at) ++delimiters[1];
+  }
+  delimiter_.add(weight_on_delimiters, chance_of(delimiters, seen));
+}
+
+template <typename T>
+void MeasureHead::add_places(std::ptrdiff_t at, const T* row, std::ptrdiff_t n_keys,
+                             const Seen& seen) {
+  const auto has = [n_keys](std::ptrdiff_t key) { return key >= 0 && key < n_keys; };
+  // On some of `keys`; those that there are not have none.
+  const auto add = [&](Mass& mass, std::initializer_list<std::ptrdiff_t> keys) {
+    double weight = 0.0;
+    Seen some{};
+    for (const std::ptrdiff_t key : keys) {
+      if (!has(key)) continue;
+      weight += static_cast<double>(row[key]);
+      ++some[0];
+      if (key <= at) ++some[1];
+    }
+    if (some[0] > 0) mass.add(weight, chance_of(some, seen));
+  };
+  add(self_, {at});
+  add(previous_, {at - 1});
+  add(next_, {at + 1});
+  add(neighbours_, {at - 1, at + 1});
+  add(first_, {0});
 }
 
 // A row that has no choice says nothing of offsets.

@@ -81,6 +81,7 @@ class MeasureHead {
   // Sums over rows that see all keys, or those up to their own place: which of them the rows
   // are is known when all have come.
   using BothViews = std::array<double, 2>;
+  using Seen = std::array<std::size_t, 2>;  // keys
   struct Mass {
     double weight = 0.0;
     BothViews chance{};  // of equal weights
@@ -90,6 +91,12 @@ class MeasureHead {
     double above_chance(std::size_t view) const;
   };
 
+  void add_entropy(double entropy, const Seen& seen);
+  // Of one row: what goes over all of its keys, and the weights around its own place.
+  template <typename T>
+  void add_keys(std::ptrdiff_t at, const T* row, const MapColumns& columns, const Seen& seen);
+  template <typename T>
+  void add_places(std::ptrdiff_t at, const T* row, std::ptrdiff_t n_keys, const Seen& seen);
   void count_offset(std::ptrdiff_t at, std::ptrdiff_t largest, std::ptrdiff_t n_keys);
   void find_offset(HeadMeasures& m) const;
   void find_pattern(HeadMeasures& m) const;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "command_line.h"
 #include "files/names.h"
+#include "heads/heatmap.h"
 
 namespace mha {
 namespace {
@@ -96,10 +97,9 @@ void add_show_options(CLI::App& command, ShowOptions& show) {
 }
 
 void finish_show(const ShowOptions& show) {
-  constexpr std::size_t kNarrowest = 20;
-  if (show.width && *show.width < kNarrowest) {
+  if (show.width && *show.width < kNarrowestHeatmap) {
     throw Error("--width: " + std::to_string(*show.width) + " is not a number from " +
-                std::to_string(kNarrowest));
+                std::to_string(kNarrowestHeatmap));
   }
 }
 
@@ -188,7 +188,7 @@ MapsRequest parse_maps_options(int argc, const char* const* argv) {
   analyzing
       ->add_option("FILE", analyze.inputs,
                    "Maps, [n_heads, n_q, n_k]; several files add up to one table")
-      ->type_name("...");
+      ->type_name("");
   analyzing->add_option("--format", analyze.format, "Print text (default), json or csv")
       ->type_name("NAME");
   analyzing

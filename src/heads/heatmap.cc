@@ -14,7 +14,6 @@
 namespace mha {
 namespace {
 
-constexpr std::size_t kNarrowest = 20;      // columns of a terminal
 constexpr std::size_t kWidestLabel = 16;    // columns of a query's label
 constexpr std::size_t kWidestTop = 12;      // of a label among the heaviest keys
 constexpr float kLeastTop = 0.00005F;       // weight that is named among them
@@ -37,7 +36,11 @@ struct Layout {
   std::size_t panels = 1;       // side by side
 };
 
-std::string blanks(std::size_t count) { return std::string(count, ' '); }
+std::string blanks(std::size_t count) {
+  std::string text;
+  text.append(count, ' ');
+  return text;
+}
 
 std::size_t widest(const std::vector<std::string>& labels) {
   std::size_t width = 0;
@@ -59,7 +62,7 @@ std::size_t widest_name(const MapGrid& grid) {
 
 // `behind`: columns of what is named behind the rows, 0 for nothing.
 Layout layout_of(const MapGrid& grid, const HeatmapOptions& options, std::size_t behind) {
-  const std::size_t columns = std::max(options.columns, kNarrowest);
+  const std::size_t columns = std::max(options.columns, kNarrowestHeatmap);
   const bool plain = options.colours == Colours::none;
   const std::size_t frame = plain ? 2 : 0;
   const std::size_t n_keys = grid.keys.size();
@@ -303,7 +306,7 @@ std::string top_keys(const MapGrid& grid, const HeatmapOptions& options) {
     behind.push_back(heaviest(map.matrix().row(i), grid.keys, options.top_keys));
     width = std::max(width, display_width(behind.back()));
   }
-  const std::size_t most = std::max(options.columns, kNarrowest) / 2 - kGap;
+  const std::size_t most = std::max(options.columns, kNarrowestHeatmap) / 2 - kGap;
   return Heatmap(grid, options, std::move(behind), std::min(width, most)).text();
 }
 
@@ -319,8 +322,8 @@ MapGrid single(const MapGrid& grid, std::size_t layer, std::size_t head) {
 std::string heatmap(const MapGrid& grid, const HeatmapOptions& options) {
   std::string text;
   if (!grid.title.empty()) {
-    text +=
-        cut_to_width(printable(grid.title), std::max(options.columns, kNarrowest)) + "\n\n";
+    text += cut_to_width(printable(grid.title), std::max(options.columns, kNarrowestHeatmap)) +
+            "\n\n";
   }
   if (options.top_keys == 0) return text + Heatmap(grid, options, {}, 0).text();
   for (std::size_t layer = 0; layer < grid.layers.size(); ++layer) {

@@ -8,9 +8,11 @@
 
 namespace mha {
 
+inline constexpr std::size_t kNarrowestHeatmap = 20;  // columns
+
 struct HeatmapOptions {
   Colours colours = Colours::none;
-  std::size_t columns = 80;  // of the terminal; no line is longer, from 20 on
+  std::size_t columns = 80;  // of the terminal; no line is longer, from the narrowest on
   std::size_t top_keys = 0;  // the heaviest keys of each query, named behind its row
 };
 

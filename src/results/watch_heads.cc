@@ -1,6 +1,7 @@
 #include "results/watch_heads.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -122,13 +123,15 @@ class WatchHeads<T>::Layer {
   }
 
   // They end with the call, and the output comes behind them.
-  void take_reads(const Place&, ConstMatrixView<T> concat) {
+  void take_reads(const Place& at, ConstMatrixView<T> concat) {
     for (std::size_t i = 0; i < concat.rows; ++i) {
-      std::copy_n(concat.row(i), concat.cols, reads_.matrix().row(i));
+      std::copy_n(concat.row(i), concat.cols, reads_.matrix().row(at.first_row + i));
     }
   }
 
+  // Whole, as attention shows it: norms are of all rows.
   void take_output(const Place& at, ConstMatrixView<T> output) {
+    assert(at.first_row == 0 && output.rows == all_.run_.run.axes.n_queries);
     const std::size_t d_v = weights_.sizes.d_v;
     const std::size_t queries = all_.queries_of(at.item);
     if (queries == 0) return;

@@ -153,9 +153,8 @@ std::vector<std::size_t> all_or(const std::vector<std::string>& parts,
                                 const std::string& option) {
   std::vector<std::size_t> places;
   for (const std::string& part : parts) {
-    for (const std::size_t place : places_named(part, labels, n, option)) {
-      places.push_back(place);
-    }
+    const std::vector<std::size_t> named = places_named(part, labels, n, option);
+    places.insert(places.end(), named.begin(), named.end());
   }
   if (parts.empty()) {
     places.resize(n);
@@ -173,6 +172,7 @@ std::vector<std::size_t> places_of(const std::vector<std::size_t>& chosen,
     const auto found = std::ranges::find(numbers, number);
     if (found == numbers.end()) {
       std::vector<std::string> known;
+      known.reserve(numbers.size());
       for (const std::size_t one : numbers) known.push_back(std::to_string(one));
       throw Error(option + ": " + std::to_string(number) + " is not there, expected " +
                   list_of(known));
@@ -189,6 +189,7 @@ std::vector<std::size_t> places_of(const std::vector<std::size_t>& chosen,
 std::vector<std::string> labels_at(const std::vector<std::string>& labels,
                                    const std::vector<std::size_t>& places) {
   std::vector<std::string> chosen;
+  chosen.reserve(places.size());
   for (const std::size_t place : places) {
     chosen.push_back(labels.empty() ? std::to_string(place) : labels[place]);
   }

@@ -7,6 +7,7 @@
 #include "heads/page.h"
 #include "heads/picture.h"
 #include "heads/png.h"
+#include "heads/raster.h"
 #include "heads/svg.h"
 #include "log.h"
 #include "mha_maps/files.h"

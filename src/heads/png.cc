@@ -2,7 +2,8 @@
 
 #include <png.h>
 
-#include <array>
+#include <iterator>
+#include <vector>
 
 #include "base/error.h"
 

@@ -1,13 +1,16 @@
+#include "heads/raster.h"
+
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/label.h"
 #include "base/memory.h"
 #include "heads/glyphs.h"
-#include "heads/png.h"
 
 namespace mha {
 namespace {

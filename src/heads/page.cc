@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "files/json.h"
 #include "files/names.h"
+#include "heads/cells.h"
 #include "heads/colour.h"
 #include "heads/page_template.h"
 
@@ -60,6 +61,7 @@ std::string about(const MapGrid& grid, std::size_t limit, WeightBits bits, doubl
          ",\"bits\":" + std::to_string(static_cast<int>(bits)) +
          ",\"largest\":" + std::to_string(largest) +
          ",\"largest_error\":" + std::to_string(largest_error) +
+         ",\"power\":" + std::to_string(scale_power(grid.keys.size())) +
          ",\"limit\":" + quoted(format_bytes(limit)) +
          ",\"colours\":" + list(scale(), hexadecimal) +
          ",\"no_key_colour\":" + hexadecimal(kNoKeyColour) + "}";

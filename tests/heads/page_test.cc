@@ -1,6 +1,7 @@
 #include "heads/page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "catch.h"
 #include "files/json.h"
+#include "heads/cells.h"
 #include "support/error_of.h"
 #include "support/temp_folder.h"
 #include "support/unpacked.h"
@@ -94,6 +96,12 @@ TEST_CASE("a page holds labels, names and each map") {
   CHECK(unpacked(element(page.html, "map-0-0")).size() == 4 * 4 + 2 * 16);
   CHECK(element(page.html, "map-1-2") ==
         packed_map(grid.map(1, 2).matrix(), WeightBits::sixteen).text);
+}
+
+TEST_CASE("a page has the scale of other pictures") {
+  CHECK(about_of(page_of(random_grid(1, 1, 32))).find("power")->number == 1.0);
+  const double power = about_of(page_of(random_grid(1, 1, 64))).find("power")->number;
+  CHECK(std::abs(power - static_cast<double>(scale_power(64))) < 1e-5);
 }
 
 TEST_CASE("a page asks for nothing and runs nothing but its own script") {

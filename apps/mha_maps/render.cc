@@ -1,9 +1,12 @@
 #include "mha_maps/render.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "command_line.h"
 #include "files/names.h"
 #include "files/whole_file.h"
+#include "heads/glyphs.h"
 #include "heads/page.h"
 #include "heads/picture.h"
 #include "heads/png.h"
@@ -34,6 +37,18 @@ void render_page(WholeFile& file, const MapGrid& grid, const std::string& path) 
               " maps; --layer and --head choose others");
 }
 
+void warn_of_boxes(const MapGrid& grid, const std::string& path) {
+  const auto boxes = [](const std::vector<std::string>& labels) {
+    return std::ranges::count_if(
+        labels, [](const std::string& label) { return !has_letters_of(printable(label)); });
+  };
+  const auto most = std::max(boxes(grid.queries), boxes(grid.keys));
+  if (most == 0) return;
+  log_warning(path + ": PNG has letters of ASCII only, " + std::to_string(most) +
+              (most == 1 ? " token is" : " tokens are") +
+              " drawn with boxes; .svg and .html show all");
+}
+
 }  // namespace
 
 void render(const RenderOptions& options) {
@@ -47,6 +62,7 @@ void render(const RenderOptions& options) {
     file.write(svg(picture_of(grid)));
   } else {
     require_no_terminal(file, options.output, "png", "");
+    warn_of_boxes(grid, options.output);
     file.write(png(draw(picture_of(grid))));
   }
   file.commit();

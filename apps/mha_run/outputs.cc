@@ -157,7 +157,8 @@ int RunOutputs<T>::finish(const Tensor<T>& y, const HeadReport& heads) {
     print_json(y, heads);
   } else if (!heads.empty()) {
     json_of_heads = json;
-    print_beside(json ? head_report_json(heads) : head_report_text(heads));
+    print_beside(json ? head_report_json(heads)
+                      : (maps_shown_ ? "\n" : "") + head_report_text(heads));
   }
   // One document of JSON has nothing behind it.
   return print_verdicts(json_of_heads);

@@ -57,9 +57,7 @@ CellGrid cells_of(const MapGrid& grid, CellSize size) {
       checked_multiply(panels, of_one).value_or(std::numeric_limits<std::size_t>::max()),
       "a picture of " + std::to_string(panels) + " maps");
   CellGrid cells;
-  if (grid.keys.size() > kMostLinearKeys) {
-    cells.scale.power = -std::log(kEvenShare) / std::log(static_cast<float>(grid.keys.size()));
-  }
+  cells.scale.power = scale_power(grid.keys.size());
   for (std::size_t layer = 0; layer < grid.layers.size(); ++layer) {
     for (std::size_t head = 0; head < grid.heads.size(); ++head) {
       const Tensor<float> map = grid.map(layer, head);
@@ -71,6 +69,11 @@ CellGrid cells_of(const MapGrid& grid, CellSize size) {
     }
   }
   return cells;
+}
+
+float scale_power(std::size_t n_keys) {
+  if (n_keys <= kMostLinearKeys) return 1.0F;
+  return -std::log(kEvenShare) / std::log(static_cast<float>(n_keys));
 }
 
 std::string weight_text(float weight) {

@@ -34,9 +34,6 @@ Cells cells_of(ConstMatrixView<float> map, CellSize size);
 // share = (weight / largest)^power.
 struct WeightScale {
   float largest = 0.0F;  // weight of all
-  // 1 for few keys. Over many a row's weight is thin, and would be dark beside a row that
-  // sees one key, as a causal map's first: there the weight of a row that weighs all keys
-  // alike has a fifth of the scale.
   float power = 1.0F;
 
   float share_of(float weight) const;  // 0 to 1 of the scale
@@ -53,6 +50,11 @@ struct CellGrid {
 
 // Throws Error(Fault::system) where they do not fit in memory, and what the grid's map throws.
 CellGrid cells_of(const MapGrid& grid, CellSize size);
+
+// The power for maps over that many keys. 1 for few. Over many a row's weight is thin, and
+// would be dark beside a row that sees one key, as a causal map's first: there the weight of a
+// row that weighs all keys alike has a fifth of the scale.
+float scale_power(std::size_t n_keys);
 
 // A weight to two digits that count, and two decimals: "1.00", "0.87", "0.0034".
 std::string weight_text(float weight);

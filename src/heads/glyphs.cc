@@ -196,4 +196,16 @@ std::vector<PenStroke> pen_strokes(std::string_view character) {
   return all;
 }
 
+bool has_letters_of(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, character_bytes(text));
+    if (std::ranges::find(kDrawn, character, &Drawn::character) == kDrawn.end() &&
+        display_width(character) > 0) {
+      return false;
+    }
+    text.remove_prefix(character.size());
+  }
+  return true;
+}
+
 }  // namespace mha

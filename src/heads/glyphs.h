@@ -21,4 +21,7 @@ inline constexpr float kGlyphAdvance = 10.0F;
 // font file lies; SVG and HTML leave text to the viewer, who has fonts of all scripts.
 std::vector<PenStroke> pen_strokes(std::string_view character);
 
+// Whether all characters of a text are drawn as themselves.
+bool has_letters_of(std::string_view text);
+
 }  // namespace mha

@@ -12,6 +12,7 @@
 #include "files/format.h"
 #include "files/json.h"
 #include "files/names.h"
+#include "heads/cells.h"
 #include "heads/colour.h"
 #include "heads/page_template.h"
 
@@ -55,6 +56,7 @@ std::string about(const MapGrid& grid, std::size_t limit, WeightBits bits, doubl
          ",\"bits\":" + std::to_string(static_cast<int>(bits)) +
          ",\"largest\":" + format_number(largest) +
          ",\"largest_error\":" + format_number(largest_error) +
+         ",\"power\":" + format_number(scale_power(grid.keys.size())) +
          ",\"limit\":" + quoted(format_bytes(limit)) +
          ",\"colours\":" + list(scale(), quoted_hex) +
          ",\"no_key_colour\":" + quoted_hex(kNoKeyColour) + "}";

@@ -34,10 +34,11 @@ std::string label_text(const std::string& label) {
   return cut_to_width(printable(label), kWidestLabel);
 }
 
-int widest(const std::vector<std::string>& labels) {
+// Of every `step`-th label.
+int widest(const std::vector<std::string>& labels, std::size_t step = 1) {
   std::size_t columns = 0;
-  for (const std::string& label : labels) {
-    columns = std::max(columns, display_width(label_text(label)));
+  for (std::size_t i = 0; i < labels.size(); i += step) {
+    columns = std::max(columns, display_width(label_text(labels[i])));
   }
   return as_int(columns) * kColumn;
 }
@@ -63,9 +64,11 @@ class Layout {
         name_width_ = std::max(name_width_, as_int(display_width(names_.back())) * kColumn);
       }
     }
-    left_ = kMargin + kLine + widest(grid.queries) + kSpace;
+    // Room for all labels; then for those that are drawn.
+    reserve(1, 1);
     top_ = kMargin + (grid.title.empty() ? 0 : 2 * kLine);
     choose_cell();
+    reserve(label_step() * size_.queries, label_step() * size_.keys);
   }
 
   Picture picture() {
@@ -102,7 +105,13 @@ class Layout {
   int panel_width() const { return std::max(as_int(cells_across()) * cell_, name_width_); }
   int line_height() const { return kLine + as_int(cells_down()) * cell_ + below(); }
   // What stands below a panel: keys' labels, the axis' name.
-  int below() const { return kSpace + widest(grid_.keys) + kLine + kGap; }
+  int below() const { return kSpace + keys_height_ + kLine + kGap; }
+
+  // Room for the labels of every so many queries and keys.
+  void reserve(std::size_t queries, std::size_t keys) {
+    left_ = kMargin + kLine + widest(grid_.queries, queries) + kSpace;
+    keys_height_ = widest(grid_.keys, keys);
+  }
 
   void choose_cell() {
     const std::size_t n = std::max(grid_.queries.size(), grid_.keys.size());
@@ -147,7 +156,7 @@ class Layout {
                                x + as_int(j) * cell_ + (cell_ + kLetter) / 2,
                                y + height + kSpace, Anchor::end, true});
     }
-    const int key_y = y + height + kSpace + widest(grid_.keys) + kLine;
+    const int key_y = y + height + kSpace + keys_height_ + kLine;
     picture.texts.push_back({"key", x + width / 2, key_y, Anchor::middle, false,
                              Picture::Size::label, Picture::Ink::faint});
     if (!leftmost) return;
@@ -189,6 +198,7 @@ class Layout {
   std::size_t lines_ = 0;
   std::vector<std::string> names_;  // [panels]
   int name_width_ = 0;
+  int keys_height_ = 0;
   int left_ = 0;  // where the first panel begins
   int top_ = 0;
   int cell_ = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -186,6 +187,14 @@ std::vector<std::size_t> places_of(const std::vector<std::size_t>& chosen,
   return places;
 }
 
+// The file's name, and the tensor's where it is not the usual one.
+std::string title_of(const MapsFile& file) {
+  std::string title = std::filesystem::path(file.archive.path).filename().string();
+  if (title.empty()) title = file.archive.path;
+  const std::string& name = file.member.name;
+  return name.empty() || name == "maps" ? title : title + ": " + printable(name);
+}
+
 std::vector<std::string> labels_at(const std::vector<std::string>& labels,
                                    const std::vector<std::size_t>& places) {
   std::vector<std::string> chosen;
@@ -272,7 +281,7 @@ MapGrid choose_maps(const MapsFile& file, const MapsChoice& choice) {
   const auto keys = all_or(choice.keys, file.keys, file.n_keys, "--key");
 
   MapGrid grid;
-  grid.title = file.where;
+  grid.title = title_of(file);
   grid.stack = file.has_layers;
   for (const std::size_t layer : layers) grid.layers.push_back(file.layer_numbers[layer]);
   for (const std::size_t head : heads) grid.heads.push_back(file.head_names[head]);

@@ -188,10 +188,12 @@ std::string findings_text(const Findings& findings, bool full) {
       "\nattention is not attribution: a map knows nothing of the size of what is read\n\n";
   text += table_of(findings);
   text +=
-      "\nentropy: nats, and of what equal weights on the visible keys have; conf.: largest "
-      "weight;\nself … " +
+      "\npattern: with its strength, of mixed the largest weight; entropy: nats, and of what "
+      "equal "
+      "weights\non the visible keys have; conf.: largest weight; self … " +
       std::string(findings.delimiters ? "delim" : "first") +
-      ": weight there; dist.: mean |i - j|; nearest: by Jensen-Shannon distance, 0 to 0.693\n";
+      ": weight there;\ndist.: mean |i - j|; nearest: by Jensen-Shannon distance, 0 to "
+      "0.693\n";
   if (heads > 1) text += "\n" + groups_text(findings) + distances_text(findings, full);
   return text + rollouts_text(findings, full);
 }

@@ -43,9 +43,11 @@ std::string heads_text(const std::vector<HeadInRun>& heads) {
                      "; attention is not attribution\n\n";
   text += layers ? aligned(rows, {2, nearest}) : aligned(rows, {1, nearest});
   text +=
-      "\nentropy in nats; share: ‖O_r W_O^(r)‖ / ‖attention output‖, Frobenius; cosine: of "
-      "both;\nablating: ‖Δy‖ / ‖y‖ of the run without the head; nearest head of the layer by "
-      "Jensen-Shannon\ndistance, 0 to 0.693 nats\n";
+      "\npattern: with its strength, of mixed the largest weight; entropy in nats; share: "
+      "‖O_r W_O^(r)‖ /\n‖attention output‖, Frobenius; cosine: of both; ablating: ‖Δy‖ / ‖y‖ "
+      "of the "
+      "run without the head;\nnearest head of the layer by Jensen-Shannon distance, 0 to "
+      "0.693 nats\n";
   if (any_ablated)
     text += "ablated: the head adds nothing to y; its map is the computed one\n";
   return text;

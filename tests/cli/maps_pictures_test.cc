@@ -90,6 +90,16 @@ TEST_CASE("mha-maps render writes PNG and SVG by suffix, --format or into a pipe
         read_file(folder.files.path() / "maps.png"));
 }
 
+TEST_CASE("mha-maps render warns of letters that PNG does not have") {
+  const MapsFolder folder;
+  const std::string labels = " --labels 猫,b,c";
+  const Outcome png = folder.maps("render maps.npy -o maps.png" + labels);
+  CHECK(png.status == 0);
+  CHECK(has_text(png.err, "PNG has letters of ASCII only, 1 token is drawn with boxes"));
+  CHECK(folder.maps("render maps.npy -o maps.svg" + labels).err.empty());
+  CHECK(folder.maps("render maps.npy -o maps.png").err.empty());
+}
+
 TEST_CASE("a picture that cannot be drawn leaves no file") {
   const MapsFolder folder;
   const std::size_t before = folder.count();

@@ -46,4 +46,7 @@ TEST_CASE("a character without a shape of its own is a box, as wide as it is") {
   CHECK(pen_strokes("é")[0].x1 == 8.0F);
   CHECK(pen_strokes("猫")[0].x1 == 18.0F);
   CHECK(pen_strokes("\xCC\x81").empty());  // a combining acute
+  CHECK(has_letters_of("[CLS] ##a…"));
+  CHECK(has_letters_of("e\xCC\x81"));
+  CHECK_FALSE(has_letters_of("a 猫"));
 }

@@ -1,6 +1,7 @@
 #include "heads/page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "catch.h"
 #include "files/json.h"
+#include "heads/cells.h"
 #include "support/error_of.h"
 #include "support/temp_folder.h"
 #include "support/unpacked.h"
@@ -106,6 +108,12 @@ TEST_CASE("a page names a largest weight that six decimals would make zero") {
   const JsonNode about = about_of(page_of(grid));
   CHECK(about.find("largest")->number == static_cast<double>(2e-7F));
   CHECK(about.find("largest_error")->number < 1e-9);
+}
+
+TEST_CASE("a page has the scale of other pictures") {
+  CHECK(about_of(page_of(random_grid(1, 1, 32))).find("power")->number == 1.0);
+  const double power = about_of(page_of(random_grid(1, 1, 64))).find("power")->number;
+  CHECK(std::abs(power - static_cast<double>(scale_power(64))) < 1e-7);
 }
 
 TEST_CASE("a page asks for nothing and runs nothing but its own script") {

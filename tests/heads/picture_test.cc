@@ -145,6 +145,17 @@ TEST_CASE("maps of other sides than square, of nothing, and no maps have a pictu
   CHECK(picture_of(grid).panels.size() == 1);
 }
 
+TEST_CASE("labels that are not drawn take no room") {
+  const Picture picture = picture_of(diagonal(40, 2));
+  MapGrid grid = diagonal(40, 2);
+  REQUIRE(texts_named(picture, "1").empty());
+  grid.queries[1] = grid.keys[1] = "a-long-token";
+  const Picture same = picture_of(grid);
+  REQUIRE(same.panels[0].cell == picture.panels[0].cell);
+  CHECK(same.width == picture.width);
+  CHECK(same.height == picture.height);
+}
+
 TEST_CASE("labels and title are printable and cut") {
   MapGrid grid = diagonal(2);
   grid.queries[0] = "a\nb";

@@ -39,6 +39,7 @@ maps.unseeing.weights.fill(0, 4, 8);
 
 before(async () => {
   pages.sentence = render("sentence", maps.sentence, kSentence);
+  pages.wordy = render("wordy", maps.sentence, kSentence.map((word, i) => i === 6 ? "internationalisation" : word));
   pages.cross = render("cross", maps.cross);
   pages.hostile = render("hostile", maps.hostile, kHostile);
   pages.unseeing = render("unseeing", maps.unseeing);
@@ -162,6 +163,18 @@ test("cells have the colour of their weight", () => withPage(pages.sentence, asy
     const near = [Math.floor(shade), Math.ceil(shade)].map((i) => colours[i]);
     assert.ok(near.includes(shown[k]), `${shown[k]} is not ${near}`);
   });
+}));
+
+test("a long label is cut to its room", () => withPage(pages.wordy, async (page) => {
+  for (const at of [0, 6]) {
+    await clickToken(page, at);
+    const beyond = await page.evaluate(() => {
+      const room = document.getElementById("lines").getBoundingClientRect();
+      return Array.from(document.querySelectorAll("#lines text"), (text) => text.getBoundingClientRect())
+        .filter((box) => box.left < room.left - 1 || box.right > room.right + 1).length;
+    });
+    assert.equal(beyond, 0);
+  }
 }));
 
 test("keys move over tokens, heads and layers", () => withPage(pages.sentence, async (page) => {
@@ -303,6 +316,7 @@ test("a page of 32 maps of 512 tokens opens fast and is read", () => withPage(pa
   assert.match(await page.locator("#precision").textContent(), /8 bits.*within 0\.0000[1-9] of/);
   await clickToken(page, 300);
   const rows = await listed(page);
+  assert.match(await page.locator("#largest").textContent(), /^[01][.]\d+ [(]middle 0[.]\d+[)]$/);
   const wanted = expected("long", 0, 300, Array(512).fill(""));
   assert.equal(rows.length, 32);
   rows.forEach((row, i) => assert.ok(Math.abs(Number(row.weight) - Number(wanted[i].weight)) < 1.5e-4, `${row.weight} ${wanted[i].weight}`));

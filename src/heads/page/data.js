@@ -59,13 +59,13 @@ function bands(first, perPixel, length, n) {
   return {starts, length, width: Math.max(1, Math.ceil(perPixel - 1e-9)), n};
 }
 
-// Part of a map as pixels, coloured from 0 to `largest`; where a pixel stands for several
-// weights, by the largest of them. `rows` and `columns` are bands().
+// Part of a map as pixels, coloured from 0 to `largest` by a power of the weight, as other
+// pictures are (heads/cells.h); where a pixel stands for several weights, by the largest of
+// them. `rows` and `columns` are bands().
 function imageOf(map, largest, rows, columns) {
   const width = columns.length;
   const image = new ImageData(width, rows.length);
   const target = new Uint32Array(image.data.buffer);
-  const shades = largest > 0 ? 255 / largest : 0;
   for (let y = 0; y < rows.length; ++y) {
     const begin = rows.starts[y];
     if (y > 0 && begin === rows.starts[y - 1]) {
@@ -83,7 +83,7 @@ function imageOf(map, largest, rows, columns) {
         for (let j = first; j < last; ++j) most = Math.max(most, map.counts[i * nKeys + j]);
         weight = Math.max(weight, most * map.units[i]);
       }
-      target[y * width + x] = seesKeys ? pixels[Math.min(255, Math.round(shades * weight))] : noKeyPixel;
+      target[y * width + x] = seesKeys ? pixels[largest > 0 ? Math.min(255, Math.round(255 * (weight / largest) ** about.power)) : 0] : noKeyPixel;
     }
   }
   return image;

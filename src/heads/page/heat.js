@@ -8,11 +8,12 @@ const heat = {
   selected: null, // {side: "query" or "key", index}
   hovered: null, // {query, key}
   // CSS pixels: of a cell, and around the cells.
-  cellWidth: 1, cellHeight: 1, left: 0, top: 0, right: 0, slanted: false,
+  cellWidth: 1, cellHeight: 1, left: 0, top: 0, right: 0, slanted: false, longestLabel: 0,
 };
 const kLargestCell = 64;
 const kSlope = 50 * Math.PI / 180;
-const kLongestLabel = 110; // CSS pixels
+// CSS pixels that labels may take of a width.
+const longestLabelOf = (width) => Math.round(Math.max(56, Math.min(110, 0.16 * width)));
 const kLineHeight = 14;
 
 // Colours reach the largest weight of all maps, as in other pictures of them, or of each.
@@ -27,22 +28,25 @@ const cutLabels = new Map();
 const stepOf = (size, needed = kLineHeight) => size >= needed ? 1 : Math.ceil(1.8 * needed / size);
 
 // The label as far as it fits into `width` pixels.
-function fitted(label, width) {
-  const key = `${width} ${label}`;
+function fitted(label, width, weight = "") {
+  const key = `${weight}${width} ${label}`;
   if (!cutLabels.has(key)) {
     const characters = Array.from(short(label));
     let text = characters.join("");
+    const before = pen.font;
+    pen.font = weight + font;
     while (characters.length > 1 && pen.measureText(text).width > width) {
       characters.pop();
       text = characters.join("") + "\u2026";
     }
+    pen.font = before;
     cutLabels.set(key, text);
   }
   return cutLabels.get(key);
 }
 
-const widestOf = (labels) => Math.min(kLongestLabel, Math.max(...labels.map((label) => pen.measureText(short(label)).width)));
-let widest = {queries: 0, keys: 0};
+const widestOf = (labels) => Math.max(...labels.map((label) => pen.measureText(short(label)).width));
+let widest = {queries: 0, keys: 0}; // labels, uncut
 
 function measureLabels() {
   font = `12px ${getComputedStyle(document.body).fontFamily}`;
@@ -61,13 +65,15 @@ function measureLabels() {
 function layOutHeat() {
   const scroller = at("scroller");
   const width = scroller.clientWidth;
-  const height = Math.max(260, Math.min(window.innerHeight - 240, 760));
+  const height = Math.max(260, Math.min(window.innerHeight - 290, 760));
   const elongated = Math.max(nQueries, nKeys) > 3 * Math.min(nQueries, nKeys);
-  heat.left = Math.max(66, Math.ceil(widest.queries) + 14);
+  heat.longestLabel = longestLabelOf(width);
+  const longestKey = Math.min(widest.keys, heat.longestLabel);
+  heat.left = Math.max(66, Math.ceil(Math.min(widest.queries, heat.longestLabel)) + 14);
   for (const slanted of [false, true]) {
     heat.slanted = slanted;
-    heat.top = 22 + (slanted ? Math.ceil(widest.keys * Math.sin(kSlope)) + 8 : 18);
-    heat.right = slanted ? Math.ceil(widest.keys * Math.cos(kSlope)) : 2;
+    heat.top = 22 + (slanted ? Math.ceil(longestKey * Math.sin(kSlope)) + 8 : 18);
+    heat.right = slanted ? Math.ceil(longestKey * Math.cos(kSlope)) : 2;
     let cellWidth = Math.min(kLargestCell, (width - heat.left - heat.right) / nKeys);
     let cellHeight = Math.min(kLargestCell, (height - heat.top - 2) / nQueries);
     const square = Math.min(cellWidth, cellHeight);
@@ -117,16 +123,14 @@ function drawCells(ratio) {
   pen.putImageData(image, Math.round(heat.left * ratio), Math.round(heat.top * ratio));
 }
 
-// Thin lines of the background between cells that are large enough for them.
+// Thin lines between cells that are large enough for them.
 function drawGaps(style) {
   if (Math.min(heat.cellWidth, heat.cellHeight) < 9) return;
-  pen.globalAlpha = 0.3;
-  pen.fillStyle = style.getPropertyValue("--ground");
+  pen.fillStyle = style.getPropertyValue("--gap");
   const bottom = yOf(nQueries);
   const right = xOf(nKeys);
   for (let j = 1; j <= nKeys; ++j) pen.fillRect(xOf(j) - 1, heat.top, 1, bottom - heat.top);
   for (let i = 1; i <= nQueries; ++i) pen.fillRect(heat.left, yOf(i) - 1, right - heat.left, 1);
-  pen.globalAlpha = 1;
 }
 
 function drawMarks(style) {
@@ -171,7 +175,7 @@ function drawAxes(style) {
     if (y < heat.top || y > bottom) return;
     pen.font = weight + font;
     pen.fillStyle = colour;
-    pen.fillText(fitted(about.queries[i], kLongestLabel), heat.left - 8, y);
+    pen.fillText(fitted(about.queries[i], heat.longestLabel, weight), heat.left - 8, y);
   });
   const columns = [selected && selected.side === "key" ? selected.index : undefined, hovered ? hovered.key : undefined];
   const spacing = heat.slanted ? kLineHeight / Math.sin(kSlope) : 0;
@@ -184,7 +188,7 @@ function drawAxes(style) {
     pen.save();
     pen.translate(x, heat.top - (heat.slanted ? 6 : 11));
     if (heat.slanted) pen.rotate(-kSlope);
-    pen.fillText(fitted(about.keys[j], kLongestLabel), 0, 0);
+    pen.fillText(fitted(about.keys[j], heat.longestLabel, weight), 0, 0);
     pen.restore();
   });
   pen.font = font.replace("12px", "11px");

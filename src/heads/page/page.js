@@ -117,6 +117,7 @@ function fillFacts() {
     about.stack ? count(nRows, "layer") : "", count(nColumns, "head"),
     same ? count(nKeys, "token") : `${count(nQueries, "query", "queries")}, ${count(nKeys, "key")}`,
   ].filter(Boolean).join(" \u00b7 ");
+  at("grid-axes").hidden = !about.stack;
   const leftOut = nRows * nColumns - document.querySelectorAll("script[id^=map-]").length;
   if (leftOut > 0) {
     at("notice").hidden = false;
@@ -144,7 +145,8 @@ function switchTheme() {
 }
 
 function showScale() {
-  at("largest").textContent = spelt(scaleOf(heat.map));
+  const largest = scaleOf(heat.map);
+  at("largest").textContent = spelt(largest) + (about.power === 1 ? "" : ` (middle ${spelt(largest * 0.5 ** (1 / about.power))})`);
   at("scale-all").setAttribute("aria-pressed", String(!ownScale));
   at("scale-own").setAttribute("aria-pressed", String(ownScale));
 }

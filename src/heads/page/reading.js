@@ -60,7 +60,8 @@ function drawLines(reading, choose) {
   const height = Math.min(520, Math.max(120, Math.max(nQueries, nKeys) * 24));
   svg.style.height = `${height}px`;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  const gutter = Math.min(kLongestLabel, Math.max(widest.queries, widest.keys)) + 12;
+  const longest = Math.round(Math.min(110, 0.28 * width));
+  const gutter = Math.min(longest, Math.max(widest.queries, widest.keys)) + 12;
   const y = (i, n) => (i + 0.5) * height / n;
   const most = reading.weights[reading.order[0]];
   const ownY = y(reading.index, reading.own.length);
@@ -91,7 +92,7 @@ function drawLines(reading, choose) {
         x: left ? gutter - 8 : width - gutter + 8, y: place, "text-anchor": left ? "end" : "start",
         class: i === chosen ? "chosen" : priority.includes(i) ? "" : "faint",
       });
-      text.textContent = fitted(labels[i], kLongestLabel);
+      text.textContent = fitted(labels[i], longest, i === chosen ? "600 " : "");
       text.addEventListener("click", () => choose(side, i));
       parts.push(text);
     }

@@ -112,8 +112,9 @@ std::vector<std::string> characters(std::string_view text) {
   return all;
 }
 
-// The labels of wide cells from top to bottom, ending where the map begins.
-std::vector<std::string> upright(const std::vector<std::string>& keys) {
+// The labels from top to bottom, ending where the map begins, over cells of so many columns;
+// nothing where a character is wider.
+std::vector<std::string> upright(const std::vector<std::string>& keys, std::size_t columns) {
   std::vector<std::vector<std::string>> labels;
   std::size_t height = 0;
   for (const std::string& key : keys) {
@@ -123,12 +124,16 @@ std::vector<std::string> upright(const std::vector<std::string>& keys) {
       labels.back().back() = "⋮";
     }
     height = std::max(height, labels.back().size());
+    const bool fit = std::ranges::all_of(labels.back(), [columns](const std::string& one) {
+      return display_width(one) <= columns;
+    });
+    if (!fit) return {};
   }
   std::vector<std::string> lines(height);
   for (const std::vector<std::string>& label : labels) {
     const std::size_t above = height - label.size();
     for (std::size_t i = 0; i < height; ++i) {
-      lines[i] += i < above ? blanks(2) : pad_right(label[i - above], 2);
+      lines[i] += i < above ? blanks(columns) : pad_right(label[i - above], columns);
     }
   }
   return lines;
@@ -241,9 +246,11 @@ class Heatmap {
   }
 
   std::vector<std::string> key_labels() const {
-    if (layout_.form == Form::wide) return upright(grid_.keys);
+    if (layout_.form == Form::wide) return upright(grid_.keys, 2);
     const std::size_t cells = (grid_.keys.size() + layout_.cell.keys - 1) / layout_.cell.keys;
-    if (cells < kShortestRuler) return {};
+    if (cells < kShortestRuler) {
+      return layout_.cell.keys == 1 ? upright(grid_.keys, 1) : std::vector<std::string>{};
+    }
     return {ruler(grid_.keys, layout_.cell.keys)};
   }
 

@@ -167,9 +167,24 @@ TEST_CASE("where two columns a key do not fit side by side, one does") {
   const std::string text = heatmap(diagonal(12, 4), plain(80));
   const std::vector<std::string> lines = lines_of(text);
   CHECK(lines[0] == "   head 0          head 1          head 2          head 3");
-  CHECK(lines[1] == " 0 │█           │  │█           │  │█           │  │█           │");
-  CHECK(lines[12] == "11 │           █│  │           █│  │           █│  │           █│");
+  CHECK(lines[2] == "    012345678901    012345678901    012345678901    012345678901");
+  CHECK(lines[3] == " 0 │█           │  │█           │  │█           │  │█           │");
+  CHECK(lines[14] == "11 │           █│  │           █│  │           █│  │           █│");
   CHECK(lines_of(heatmap(diagonal(12, 4), plain(130)))[2].starts_with("    0 1 2 3 4 5"));
+}
+
+TEST_CASE(
+    "over one column a key the letters of a label stand below each other, if each fits") {
+  std::vector<std::string> tokens = {"a", "b", "c", "d", "e", "f",
+                                     "g", "h", "i", "j", "k", "cat"};
+  const auto drawn = [&] {
+    return lines_of(heatmap(with_labels(diagonal(12, 4), tokens), plain(80)));
+  };
+  CHECK(drawn()[1].starts_with("                c     "));
+  CHECK(drawn()[2].starts_with("                a     "));
+  CHECK(drawn()[3].starts_with("     abcdefghijkt    abc"));
+  tokens[1] = "猫";
+  CHECK(drawn()[1].starts_with("  a │█  "));
 }
 
 TEST_CASE("what is wider than the terminal is drawn in blocks, and says so") {

@@ -18,7 +18,8 @@ constexpr const char* kExamples =
     R"(Multi-head attention and encoder layers over vectors or words, with every head's map in
 sight.
 
-  mha-run -w models/reader.safetensors --text "the cat"    a report: shapes, y, each head's map
+  mha-run -w models/reader.safetensors --text "the cat did not cross" --show
+                                                           each head's map, drawn
   mha-run -w pytorch_model.bin -i x.npy --layer 5 -o y.npy --maps maps.npy
                                                            a checkpoint's layer, results to files
   mha-run -w w.bin -i x.npy --expect y.npy                 exit 1 and where they differ

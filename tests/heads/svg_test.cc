@@ -1,7 +1,5 @@
 #include "heads/svg.h"
 
-#include <array>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -25,13 +23,6 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 bool has(const std::string& text, const std::string& part) { return count(text, part) > 0; }
-
-std::string hex(Rgb colour) {
-  std::array<char, 8> text{};
-  std::snprintf(text.data(), text.size(), "#%02x%02x%02x", colour.red, colour.green,
-                colour.blue);
-  return text.data();
-}
 
 // Whether every tag that opens is closed, in order, and no < or & stands elsewhere.
 bool well_formed(const std::string& xml) {

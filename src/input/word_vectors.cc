@@ -20,6 +20,7 @@ namespace mha {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::size_t kShown = 40;  // bytes of a word in a message
 // Of a width that nobody has.
 constexpr std::size_t kLongestLine = std::size_t{4} << 20;
@@ -45,6 +46,9 @@ class Lines {
       if (end == begin_ && ended_ && begin_ == buffer_.size()) return std::nullopt;
       std::string_view line(buffer_.data() + begin_, end - begin_);
       begin_ = std::min(end + 1, buffer_.size());
+      if (number_ == 0 && line.starts_with(kByteOrderMark)) {
+        line.remove_prefix(kByteOrderMark.size());
+      }
       ++number_;
       const std::size_t first = line.find_first_not_of(kBlanks);
       if (first == line.npos) continue;
@@ -112,6 +116,17 @@ std::size_t count_words(std::string_view line) {
   return count;
 }
 
+// Whether what stands in front of `width` cells still belongs to the word, as in GloVe's
+// 840B "at name@domain.com 0.1 …": no number is among it.
+bool goes_on(std::string_view line, std::size_t cells, std::size_t width) {
+  if (cells <= width) return false;
+  for (; cells > width; --cells) {
+    double value = 0.0;
+    if (parse_number(take_word(line), value).ec == std::errc()) return false;
+  }
+  return true;
+}
+
 // "400000 300"
 std::optional<std::size_t> width_in_counts(std::string_view line) {
   std::size_t value = 0;
@@ -170,7 +185,10 @@ WordVectors<T> read_word_vectors(const std::string& path,
     }
     std::string_view rest = *line;
     const std::string_view word = take_word(rest);
-    require(count_words(rest), printable(word.substr(0, kShown)) + " has");
+    const std::size_t cells = count_words(rest);
+    // Text is split at blanks: no word of it has one.
+    if (goes_on(rest, cells, width.numbers)) continue;
+    require(cells, printable(word.substr(0, kShown)) + " has");
     if (!wanted.contains(word) || vectors.contains(std::string(word))) continue;
     vectors.emplace(word, numbers_of<T>(rest, word, lines, allow_nonfinite));
   }

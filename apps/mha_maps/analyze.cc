@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "files/format.h"
 #include "files/names.h"
 #include "heads/delimiters.h"
 #include "heads/measure_heads.h"
@@ -25,6 +26,8 @@ namespace {
 
 // Of the rows of all heads that are held at a time.
 constexpr std::size_t kBlockBytes = std::size_t{32} << 20;
+// What a row may have on padding: masks of finite numbers leave some dust there.
+constexpr double kDust = 1e-3;
 
 // What adds up must be the maps of the same heads.
 void require_same_heads(const MapsFile& file, const MapsFile& first) {
@@ -39,6 +42,22 @@ void require_same_heads(const MapsFile& file, const MapsFile& first) {
   if (file.layer_numbers != first.layer_numbers || file.head_names != first.head_names) {
     throw Error(file.where + " has other layers or heads than " + first.where +
                 " by their numbers and names, expected the same");
+  }
+}
+
+// Measures take padding to be without weight: an entropy would be more than that of equal
+// weights on the keys that are left.
+void require_no_weight_behind(std::size_t keys, ConstMatrixView<float> rows,
+                              const std::string& source) {
+  for (std::size_t i = 0; i < rows.rows; ++i) {
+    double weight = 0.0;
+    for (std::size_t j = keys; j < rows.cols; ++j) {
+      weight += static_cast<double>(rows.row(i)[j]);
+    }
+    if (weight <= kDust) continue;
+    throw Error("--key-lengths: " + source + " has weight " + format_number(weight) +
+                " behind its " + count_of(keys, "key") +
+                ", expected none on padding; were these maps computed without the mask?");
   }
 }
 
@@ -142,6 +161,7 @@ class Analysis {
         maps.push_back(read_map_rows<float>(file, head / file.heads, item, head % file.heads,
                                             first, rows));
         views.push_back(std::as_const(maps.back()).matrix());
+        require_no_weight_behind(keys_of(file), views.back(), file.where);
       }
       heads_->rows(static_cast<std::ptrdiff_t>(first),
                    std::span<const ConstMatrixView<float>>(views),

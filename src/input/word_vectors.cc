@@ -20,6 +20,7 @@ namespace mha {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::size_t kShown = 40;  // bytes of a word in a message
 // Of a width that nobody has.
 constexpr std::size_t kLongestLine = std::size_t{4} << 20;
@@ -45,6 +46,9 @@ class Lines {
       if (end == begin_ && ended_ && begin_ == buffer_.size()) return std::nullopt;
       std::string_view line(buffer_.data() + begin_, end - begin_);
       begin_ = std::min(end + 1, buffer_.size());
+      if (number_ == 0 && line.starts_with(kByteOrderMark)) {
+        line.remove_prefix(kByteOrderMark.size());
+      }
       ++number_;
       const std::size_t first = line.find_first_not_of(kBlanks);
       if (first == line.npos) continue;

@@ -45,7 +45,9 @@ TEST_CASE("the vectors of wanted words are read, and no others") {
 TEST_CASE("a line of counts, tabs, blanks at the end and Windows' line ends do no harm") {
   for (const std::string text :
        {"2 2\nthe 1 2\ncat 3 4\n", "the\t1\t2\ncat\t3\t4", "the 1 2 \r\n\r\ncat  3 4 \r\n",
-        "2 2 \n\nthe +1 2\ncat 3 4\ncat 5 6\n"}) {
+        "2 2 \n\nthe +1 2\ncat 3 4\ncat 5 6\n", "\xEF\xBB\xBFthe 1 2\ncat 3 4\n",
+        "\xEF\xBB\xBF"
+        "2 2\nthe 1 2\ncat 3 4\n"}) {
     INFO(text);
     const auto vectors = VectorsFile(text).read({"the", "cat"});
     CHECK(vectors.at("the") == std::vector<float>{1, 2});
@@ -81,6 +83,12 @@ TEST_CASE("each line has as many numbers as the model is wide") {
         "v.txt: line 3: of has 3 numbers, expected 2 (d_model of w.bin)");
   CHECK(VectorsFile(kTwo + "word\n").error({"cat"}) ==
         "v.txt: line 3: word has 0 numbers, expected 2 (d_model of w.bin)");
+}
+
+TEST_CASE("a word with blanks in it, as GloVe's largest file has some, is passed over") {
+  const auto vectors = VectorsFile(". . . 1 2\nat a@b.org 3 4\n" + kTwo).read({".", "cat"});
+  CHECK(vectors.size() == 1);
+  CHECK(vectors.contains("cat"));
 }
 
 TEST_CASE("numbers of wanted words are checked") {

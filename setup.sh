@@ -104,6 +104,14 @@ demo() {
     --expect-trace build/steps.npz
 }
 
+# Where the build of tests/page looks for it.
+fetch_playwright() {
+  local folder=build/release/tests/page
+  mkdir -p $folder
+  cp tests/page/package.json tests/page/package-lock.json $folder
+  npm ci --prefix $folder
+}
+
 test_all() {
   local browser=ON
   # There Chromium is a snap alone, which sees no files of ours.
@@ -112,8 +120,13 @@ test_all() {
     echo "setup.sh: pages are not tested, Ubuntu has no package of Chromium" >&2
   fi
   install_missing "${build_packages[@]}" "${test_packages[@]}" "${browser_packages[@]}"
+  # CI must test pages; elsewhere a machine that does not reach npm's registry tests the rest.
+  if [[ $browser == ON ]] && ! fetch_playwright >>"$log" 2>&1; then
+    browser=OFF
+    echo "setup.sh: npm cannot fetch Playwright ($log says why), pages are not tested" >&2
+    [[ ${CI-} != true ]] || exit 1
+  fi
   stage "building for release" build release -DMHA_WERROR=ON -DMHA_BROWSER_TESTS=$browser
-  [[ $browser == OFF ]] || stage "fetching Playwright" npm ci --prefix build/release/tests/page
   stage "testing" ctest --preset release
   stage "building with sanitizers" build asan -DMHA_WERROR=ON
   stage "testing with sanitizers, and fuzzing" ctest --preset asan

@@ -104,10 +104,13 @@ void refuse_unknown(const CLI::App& app) {
   throw Error(name + ": unknown option" + did_you_mean(name, known) + "; see --help");
 }
 
-void refuse_empty(const CLI::App& app) {
+void refuse_wrong_values(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {
       if (value.empty()) throw Error(option->get_name() + ": its value is empty; see --help");
+      if (option->get_type_name() == "N" && value.front() == '-') {
+        throw Error(option->get_name() + ": " + printable(value) + " is not a number from 0");
+      }
     }
   }
 }

@@ -43,7 +43,8 @@ void set_up_help(CLI::App& app);
 void refuse_unknown(const CLI::App& app);
 
 // An empty value is a shell variable that was not set. Taken for "not asked
-// for", --expect "$file" would compare nothing and end with 0.
-void refuse_empty(const CLI::App& app);
+// for", --expect "$file" would compare nothing and end with 0. Of options of type N
+// a negative number, too, which CLI11 takes for a large one.
+void refuse_wrong_values(const CLI::App& app);
 
 }  // namespace mha

@@ -189,7 +189,7 @@ BenchRequest parse_bench_options(int argc, const char* const* argv) {
     throw Error(std::string(error.what()) + "; see --help");
   }
   refuse_unknown(app);
-  refuse_empty(app);
+  refuse_wrong_values(app);
   finish(app, request.options, texts);
   return request;
 }

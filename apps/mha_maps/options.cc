@@ -80,7 +80,7 @@ void add_show_options(CLI::App& command, ShowOptions& show) {
   command
       .add_option("--top", show.top,
                   "Draw each head by itself and name the K heaviest keys\nbehind each query")
-      ->type_name("K")
+      ->type_name("N")
       ->group(group);
   command
       .add_option("--width", show.width,
@@ -221,7 +221,7 @@ MapsRequest parse_maps_options(int argc, const char* const* argv) {
   for (const CLI::App* command : {showing, rendering, analyzing}) {
     if (!command->parsed()) continue;
     refuse_unknown(*command);
-    refuse_empty(*command);
+    refuse_wrong_values(*command);
   }
   if (texts.quiet) request.loudness = Loudness::quiet;
   if (showing->parsed()) {

@@ -364,7 +364,7 @@ Request parse_run_options(int argc, const char* const* argv) {
     return request;
   }
   refuse_unknown(app);
-  refuse_empty(app);
+  refuse_wrong_values(app);
   finish(request.options, texts);
   check(request.options);
   return request;

@@ -286,7 +286,7 @@ WeightsRequest parse_weights_options(int argc, const char* const* argv) {
   for (const CLI::App* command : {inspecting, converting, initialising}) {
     if (!command->parsed()) continue;
     refuse_unknown(*command);
-    refuse_empty(*command);
+    refuse_wrong_values(*command);
   }
   request.loudness = texts.quiet         ? Loudness::quiet
                      : texts.verbose > 0 ? Loudness::verbose

@@ -40,10 +40,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 // C0, DEL, C1 (U+0080 to U+009F) and the line and paragraph separators.
 bool is_control(std::string_view sequence) {
   const auto lead = static_cast<std::uint8_t>(sequence[0]);
+  if (sequence.size() == 4) return false;
   if (sequence.size() == 1) return lead < 0x20 || lead == 0x7F;
   if (sequence.size() == 2)
     return lead == 0xC2 && static_cast<std::uint8_t>(sequence[1]) < 0xA0;
-  return sequence == "\u2028" || sequence == "\u2029";
+  // Ends of lines, and what turns the direction of all that follows.
+  return sequence == "\u2028" || sequence == "\u2029" ||
+         (sequence >= "\u202A" && sequence <= "\u202E") ||
+         (sequence >= "\u2066" && sequence <= "\u2069");
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ std::string list_of(std::span<const std::string> names, std::size_t most = 12);
 // "1 head", "2 heads".
 std::string count_of(std::size_t count, const std::string& what);
 
-// Control characters and broken UTF-8 as \xNN, so that a message or a label
-// stays one line and does nothing to the terminal.
+// Control characters, those that turn the direction of writing and broken UTF-8 as
+// \xNN, so that a message or a label stays one line and does nothing to the terminal.
 std::string printable(std::string_view text);
 
 // How a message names a path it reads: "-" is "standard input".

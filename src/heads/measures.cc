@@ -15,9 +15,8 @@ constexpr double kHalfWay = 0.5;
 constexpr double kBroad = 0.9;
 constexpr double kPositional = 0.9;
 
-double mean(double sum, std::size_t count) {
-  return count == 0 ? 0.0 : sum / static_cast<double>(count);
-}
+// NaN of nothing: a head without rows is no sharp one.
+double mean(double sum, std::size_t count) { return sum / static_cast<double>(count); }
 
 // What equal weights give to `some` of the keys that a row sees.
 std::array<double, 2> chance_of(const std::array<std::size_t, 2>& some,

@@ -45,7 +45,10 @@ Axes axes_of(const Archive& archive, std::size_t rank, const std::string& fourth
   if (rank == 5) return {true, true, false};
   if (rank < 4) return {};
   const auto said = archive.settings.find("axes");
-  const std::string axes = said == archive.settings.end() ? "" : said->second;
+  std::string axes = said == archive.settings.end() ? "" : said->second;
+  for (const std::string& axis : list_named(archive, "axes")) {
+    axes += (axes.empty() ? "" : ",") + axis;
+  }
   const bool of_layers = axes == "layers,heads,queries,keys";
   const bool of_batch = axes == "batch,heads,queries,keys";
   if (!axes.empty() && !of_layers && !of_batch) {
@@ -76,15 +79,17 @@ std::vector<std::size_t> layer_numbers_of(const MapsFile& file) {
   return numbers;
 }
 
-// The file's own labels, each where as many as the axis is long.
-void label_by_file(MapsFile& file) {
-  const auto tokens = list_named(file.archive, "tokens");
-  file.queries = list_named(file.archive, "queries");
-  file.keys = list_named(file.archive, "keys");
-  if (file.queries.empty()) file.queries = tokens;
-  if (file.keys.empty()) file.keys = tokens;
-  if (file.queries.size() != file.n_queries) file.queries.clear();
-  if (file.keys.size() != file.n_keys) file.keys.clear();
+// The labels of an axis: those of its own name, or `tokens` where these are as many.
+std::vector<std::string> labels_of(const MapsFile& file, const std::string& axis,
+                                   std::size_t length) {
+  std::vector<std::string> labels = list_named(file.archive, axis);
+  if (labels.size() == length) return labels;
+  if (!labels.empty()) {
+    throw Error(file.archive.path + ": `" + axis + "` names " + std::to_string(labels.size()) +
+                ", but the maps have " + std::to_string(length));
+  }
+  labels = list_named(file.archive, "tokens");
+  return labels.size() == length ? labels : std::vector<std::string>{};
 }
 
 void label_by_option(MapsFile& file, const std::vector<std::string>& labels) {
@@ -240,7 +245,8 @@ MapsFile open_maps(const std::string& spec, const MapsOptions& options) {
       file.head_names.push_back("head " + std::to_string(h));
     }
   }
-  label_by_file(file);
+  file.queries = labels_of(file, "queries", file.n_queries);
+  file.keys = labels_of(file, "keys", file.n_keys);
   label_by_option(file, options.labels);
   // Once, or each block of rows would inflate what is deflated.
   file.member.fetch = [bytes = file.member.fetch()] { return bytes; };

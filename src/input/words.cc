@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/label.h"
+#include "base/memory.h"
 #include "checkpoint/embeddings.h"
 #include "files/bytes.h"
 #include "files/member_view.h"
@@ -19,12 +22,16 @@ namespace mha {
 namespace {
 
 const std::string kText = "--text";
+constexpr std::size_t kShown = 40;  // columns of a word in a message
+// Bytes that a byte of text takes at most on its way: characters, words, pieces.
+constexpr std::size_t kBytesOfByte = 64;
 
 // Words are counted from 1, as people do.
 [[noreturn]] void refuse_unknown(const std::string& word, std::size_t place,
                                  const std::string& source) {
-  throw Error(kText + ": word " + std::to_string(place + 1) + ", " + printable(word) +
-              ", is not in " + source + "; --unknown takes zeros for such words");
+  throw Error(kText + ": word " + std::to_string(place + 1) + ", " +
+              cut_to_width(printable(word), kShown) + ", is not in " + source +
+              "; --unknown takes zeros for such words");
 }
 
 std::vector<std::string> split_at_blanks(std::string_view text) {
@@ -216,6 +223,9 @@ Sequences<T> read_words(const TextInput& input, OpenedModel& model,
                         const ModelOptions& options, std::vector<std::string>& notes) {
   const std::string text =
       input.text == "-" ? std::string(Bytes::open("-").text()) : input.text;
+  require_memory(checked_multiply(text.size(), kBytesOfByte)
+                     .value_or(std::numeric_limits<std::size_t>::max()),
+                 kText);
   return input.embeddings.empty()
              ? read_by_pieces<T>(text, input, model, options, notes)
              : read_by_vectors<T>(text, input, model, options.allow_nonfinite, notes);

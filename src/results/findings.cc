@@ -25,7 +25,7 @@ std::string short_name(const Findings::Head& head) {
   return (head.layer ? std::to_string(*head.layer) + "." : "") + printable(head.name);
 }
 
-std::string weight(double value) { return formatted("%.2f", value); }
+std::string weight(double value) { return cell("%.2f", value); }
 
 // The nearest other head; nothing where there is none.
 std::optional<std::size_t> nearest_of(const Findings& findings, std::size_t head) {
@@ -49,11 +49,11 @@ std::string table_of(const Findings& findings) {
     if (head.layer) cells.push_back(std::to_string(*head.layer));
     cells.insert(cells.end(),
                  {printable(head.name), pattern_text(m),
-                  formatted("%.2f", m.entropy) + formatted(" %3.0f%%", 100 * m.entropy_share),
+                  cell("%.2f", m.entropy) + cell(" %3.0f%%", 100 * m.entropy_share),
                   weight(m.confidence), weight(m.self), weight(m.previous), weight(m.next),
                   weight(m.first)});
     if (findings.delimiters) cells.push_back(weight(m.delimiter));
-    cells.push_back(formatted("%.1f", m.distance));
+    cells.push_back(cell("%.1f", m.distance));
     const auto nearest = nearest_of(findings, i);
     cells.push_back(nearest ? short_name(findings.heads[*nearest]) +
                                   formatted(" %.3f", findings.distances.matrix()(i, *nearest))
@@ -167,6 +167,7 @@ std::vector<std::pair<std::string, std::string>> numbers_of(const HeadMeasures& 
 }  // namespace
 
 std::string pattern_text(const HeadMeasures& m) {
+  if (m.rows == 0) return "-";
   std::string name(name_of(m.pattern));
   if (m.pattern == HeadPattern::positional) {
     name = "offset " + formatted("%+.0f", static_cast<double>(m.offset));

@@ -13,11 +13,6 @@
 namespace mha {
 namespace {
 
-// "-" for what has no value.
-std::string cell(const char* format, double value) {
-  return std::isfinite(value) ? formatted(format, value) : "-";
-}
-
 std::string heads_text(const std::vector<HeadInRun>& heads) {
   const bool layers = heads.front().layer.has_value();
   std::vector<std::vector<std::string>> rows;

@@ -16,6 +16,10 @@ std::string formatted(const char* format, double value) {
   return text.data();
 }
 
+std::string cell(const char* format, double value) {
+  return std::isfinite(value) ? formatted(format, value) : "-";
+}
+
 std::string json_number(double value) {
   if (!std::isfinite(value)) return "null";
   // As %.9g, but with a point in every locale.

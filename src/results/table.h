@@ -10,6 +10,9 @@ namespace mha {
 // A number by printf's format for one double.
 std::string formatted(const char* format, double value);
 
+// The same, "-" for what is not finite.
+std::string cell(const char* format, double value);
+
 // The same in JSON: nine digits, null for what is not finite.
 std::string json_number(double value);
 

@@ -160,7 +160,8 @@ SCENARIO("padding is left out where it is said") {
   CHECK(has_text(analyze(work, {"maps.npy", "--axes", "batch", "--key-lengths", "3,4"}).err,
                  "--key-lengths: 4 is more than the 3 keys of maps.npy"));
   SECTION("padding that is read is refused: what is said of it would be wrong") {
-    const Outcome read = analyze(work, {"maps.npy", "--axes", "batch", "--key-lengths", "2,2"});
+    const Outcome read =
+        analyze(work, {"maps.npy", "--axes", "batch", "--key-lengths", "2,2"});
     CHECK(read.status == 2);
     CHECK(has_text(read.err, "--key-lengths: maps.npy has weight "));
     CHECK(has_text(read.err, " behind its 2 keys, expected none on padding"));

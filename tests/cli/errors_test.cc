@@ -27,6 +27,7 @@ SCENARIO("a wrong command line names the option and the cure") {
   refuses(work.ramp({"--averge-heads"}), 2, {"--averge-heads", "--average-heads"});
   refuses(work.ramp({"--ouput=y.npy"}), 2, {"--ouput", "--output"});
   refuses(work.ramp({"stray"}), 2, {"stray", "as in --weights FILE"});
+  refuses(work.ramp({"--threads", "-1"}), 2, {"--threads: -1 is not a number from 0"});
   refuses(work.run({}), 2, {"--weights"});
   refuses(work.run({"-w", "ramp.json"}), 2, {"--input"});
   refuses(work.ramp({"--scale", "abc"}), 2, {"--scale"});

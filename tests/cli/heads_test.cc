@@ -44,6 +44,17 @@ const std::string kBertX = MHA_SOURCE_DIR "/data/tiny-bert-x.json";
 
 }  // namespace
 
+SCENARIO("of heads that see no key a report has no numbers") {
+  const Workspace work;
+  work.files.write("all.csv", "1,1,1\n");
+  const Outcome report = work.ramp({"--head-report", "--drop-mask", "all.csv", "-q"});
+  CHECK(report.status == 0);
+  CHECK(has_text(report.out, "   0  -              -"));
+  const Outcome json =
+      work.ramp({"--head-report", "--drop-mask", "all.csv", "-q", "--format", "json"});
+  CHECK(has_text(json.out, "\"strength\": null, \"entropy\": null"));
+}
+
 SCENARIO("a head report says what each head does, and prints no y") {
   const Workspace work;
   const Outcome report = work.ramp({"--head-report"});

@@ -36,6 +36,9 @@ TEST_CASE("what a terminal would obey is shown as bytes") {
   CHECK(printable(std::string_view("\0", 1)) == "\\x00");
   CHECK(printable("\u0085\u009b") == "\\xC2\\x85\\xC2\\x9B");
   CHECK(printable("\u2028") == "\\xE2\\x80\\xA8");
+  CHECK(printable("a\u202Eb") == "a\\xE2\\x80\\xAEb");  // right to left from here
+  CHECK(printable("\u2066") == "\\xE2\\x81\\xA6");
+  CHECK(printable("\u2029\u202F\u206A") == "\\xE2\\x80\\xA9\u202F\u206A");
 }
 
 TEST_CASE("broken UTF-8 is shown as bytes") {

@@ -89,6 +89,13 @@ TEST_CASE("a file says axes, numbers of layers and names of tokens itself") {
           open_maps(path, {"batch", {}});
         }) == "--axes: batch, but " + path + " says layers,heads,queries,keys");
 
+  const std::string list = folder.write(
+      "list.json", "{" + maps + R"(, "axes": ["batch", "heads", "queries", "keys"]})");
+  CHECK(open_maps(list, {}).items == 2);
+  const std::string few = folder.write("few.json", "{" + maps + R"(, "keys": ["a"]})");
+  CHECK(error_of([&] { open_maps(few, {}); }) ==
+        few + ": `keys` names 1, but the maps have 2");
+
   const std::string odd = folder.write("odd.json", "{" + maps + R"(, "axes": "n,m"})");
   CHECK(error_of([&] { open_maps(odd, {}); }) ==
         odd + ": maps has four axes, but `axes` is n,m");

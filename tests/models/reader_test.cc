@@ -1,8 +1,11 @@
 // The trained example: that it computes what PyTorch computes, and what models/README.md
 // and README.md say of its heads.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "catch.h"
 #include "input/words.h"

@@ -79,7 +79,7 @@ void add_show_options(CLI::App& command, ShowOptions& show) {
   const char* group = "Drawing";
   command
       .add_option("--top", show.top,
-                  "Draw each head by itself and name the K heaviest keys\nbehind each query")
+                  "Draw each head by itself and name the N heaviest keys\nbehind each query")
       ->type_name("N")
       ->group(group);
   command
